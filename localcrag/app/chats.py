@@ -204,7 +204,7 @@ class Conversations:
     def ask(self, chat_id: int, question: str) -> AnswerJob:
         """Add a question to a chat and start answering it. Raises ChatBusy, UnknownChat and StoreError."""
         with self._lock:
-            return self._ask_now(chat_id, question, self._chats.turns(chat_id))
+            return self._ask_now(chat_id, question, self._chats.turns(chat_id), read_all=False)
 
     def ask_selection(self, chat_id: int, question: str, answer: Callable[[], Recording]) -> AnswerJob:
         """Add a question that `answer` answers from chosen sentences. Raises ChatBusy, UnknownChat and StoreError."""
@@ -255,13 +255,7 @@ class Conversations:
             one.job.wait()
 
     def _ask_now(
-        self,
-        chat_id: int,
-        question: str,
-        before: Sequence[ChatTurn],
-        *,
-        instead_of: int | None = None,
-        read_all: bool = False,
+        self, chat_id: int, question: str, before: Sequence[ChatTurn], *, instead_of: int | None = None, read_all: bool
     ) -> AnswerJob:
         chat, read_with = self._chats.chat(chat_id), history(before)
 

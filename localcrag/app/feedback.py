@@ -11,8 +11,9 @@ import itertools
 import re
 import threading
 from collections.abc import Container, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -150,12 +151,8 @@ class PastQuestions:
         """
         name = self._settings.collection(collection)
         now = self.rules(name)
-        then = DecisionRules(
-            policy=policy or now.policy,
-            upper=now.upper if upper is None else upper,
-            lower=now.lower if lower is None else lower,
-            enough_relevant=now.enough_relevant,
-        )
+        asked: dict[str, Any] = {"policy": policy, "upper": upper, "lower": lower}
+        then = replace(now, **{name: value for name, value in asked.items() if value is not None})
         if not 0 <= then.lower <= then.upper <= 1:
             raise SettingsError(
                 f"The thresholds lower ({then.lower:g}) and upper ({then.upper:g}) must be within 0..1, and lower not "

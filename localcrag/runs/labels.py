@@ -80,11 +80,8 @@ def _accepted(run: Run) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
     backed = [support for support in run.support if support.shown and support.supported]
     # In a contradiction both sides are quoted, so neither is the answer.
     strips = () if run.conflicts else _strips_of(run, shown)
-    quoted = (
-        [strip for strip in strips if layout.strip_markdown(strip) in run.answer][:MAX_BEST_STRIPS]
-        if run.answered
-        else []
-    )
+    quoted = [strip for strip in strips if run.answered and layout.strip_markdown(strip) in run.answer]
+    quoted = quoted[:MAX_BEST_STRIPS]
     # If a sentence already says the best strip, the quotation below it only shows where that is from.
     says = " ".join(one_line(without_citations(support.sentence)) for support in backed)
     if quoted and (not backed or (strips[0] in quoted and one_line(strips[0]).rstrip(".!?") not in says)):
@@ -185,11 +182,8 @@ def _label_answer(run: Run, good: bool) -> Label:
     if run.action is None or not run.answer:
         raise LabelError(f"The run {run.run_id} has no answer: it was stopped before. Ask the question again.")
     documents = dict.fromkeys(passage.document for passage in run.passages if passage.document)
-    circumstances = Circumstances(
-        case=propose_question(run),
-        passages=tuple(passage.id for passage in run.passages),
-        documents=tuple(documents),
-    )
+    passages = tuple(passage.id for passage in run.passages)
+    circumstances = Circumstances(propose_question(run), passages, tuple(documents))
     label = _label(run, LabelKind.ANSWER, "", good, run.answer)
     return dataclasses.replace(label, relevance=run.max_relevance, circumstances=circumstances)
 

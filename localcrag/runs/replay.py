@@ -137,16 +137,9 @@ def _changed(before: Sequence[GradedPassage], after: Sequence[GradedPassage]) ->
     for key, (was, now) in _paired(had, has).items():
         if was and now and was.grade is now.grade and abs(was.relevance - now.relevance) < MIN_RELEVANCE_CHANGE:
             continue
-        changes.append(
-            PassageChange(
-                where=key[0],
-                text=key[1],
-                before=was.relevance if was else None,
-                after=now.relevance if now else None,
-                grade_before=was.grade if was else None,
-                grade_after=now.grade if now else None,
-            )
-        )
+        # A passage that one of the runs did not find has neither relevance nor grade there.
+        values = [getattr(one, name, None) for name in ("relevance", "grade") for one in (was, now)]
+        changes.append(PassageChange(*key, *values))
     return tuple(changes)
 
 

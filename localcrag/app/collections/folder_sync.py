@@ -280,11 +280,8 @@ class FolderSync:
 
     def _compare(self, folder: WatchedFolder, compared: _Comparison) -> Iterator[FolderEvent]:
         """Compute the checksums of files that look different."""
-        different = [
-            path
-            for path, seen in sorted(compared.look.files.items())
-            if path not in compared.known or compared.known[path].stamp != seen.stamp
-        ]
+        known, files = compared.known, sorted(compared.look.files.items())
+        different = [path for path, seen in files if path not in known or known[path].stamp != seen.stamp]
         for number, path in enumerate(different, start=1):
             seen, name = compared.look.files[path], folder.name_of(path)
             if 0 <= self._clock() - seen.stamp.mtime_ns / 1e9 < self._settled:
@@ -388,10 +385,8 @@ class FolderSync:
         if result.status is IngestStatus.FAILED:
             error = result.error or ""
             return [replace(self._failed(folder, path, error, compared), sha256=one.sha256) for path in paths]
-        seen = compared.look.files
-        return [
-            KnownFile(path, seen[path].stamp, seen[path].device, one.sha256, one.name, one.sha256) for path in paths
-        ]
+        seen = [(path, compared.look.files[path]) for path in paths]
+        return [KnownFile(path, file.stamp, file.device, one.sha256, one.name, one.sha256) for path, file in seen]
 
     @staticmethod
     def _failed(folder: WatchedFolder, path: str, error: str, compared: _Comparison) -> KnownFile:
@@ -400,9 +395,8 @@ class FolderSync:
         document, stored = (before.document, before.stored) if before else (None, None)
         if document in compared.moved and compared.moved[document] != folder.name_of(path):
             document, stored = None, None
-        return KnownFile(
-            path, seen.stamp, seen.device, None, compared.moved.get(document or "", document), stored, error
-        )
+        document = compared.moved.get(document or "", document)
+        return KnownFile(path, seen.stamp, seen.device, None, document, stored, error)
 
     @staticmethod
     def _report(

@@ -95,17 +95,10 @@ class Folders:
         self._check(wanted, name)
         self._collections.store(name)
         prefix = self._prefix(wanted, name)
-        return self._store.bind(
-            WatchedFolder(
-                id=0,
-                collection=name,
-                path=wanted,
-                prefix=prefix,
-                include=tuple(include),
-                exclude=tuple(exclude),
-                gone=gone,
-            )
+        folder = WatchedFolder(
+            id=0, collection=name, path=wanted, prefix=prefix, include=tuple(include), exclude=tuple(exclude), gone=gone
         )
+        return self._store.bind(folder)
 
     def unbind(self, folder: WatchedFolder, *, documents: bool) -> int:
         """Stop watching a folder; with `documents`, remove those that only its files have. Return their number.
@@ -239,11 +232,7 @@ class Folders:
         for other in self._store.folders():
             if other.path == path and other.collection != collection:
                 problem = _("The collection “%(name)s” already watches %(path)s.", name=other.collection, path=path)
-            elif (
-                other.collection == collection
-                and other.path != path
-                and (other.path.is_relative_to(path) or path.is_relative_to(other.path))
-            ):
+            elif other.collection == collection and other.path != path and _overlap(path, other.path):
                 problem = _(
                     "%(path)s shares files with %(other)s, which is already being watched.", path=path, other=other.path
                 )
@@ -259,3 +248,7 @@ class Folders:
 
 def _absolute(path: str | Path) -> Path:
     return Path(path).expanduser().absolute()
+
+
+def _overlap(one: Path, other: Path) -> bool:
+    return one.is_relative_to(other) or other.is_relative_to(one)

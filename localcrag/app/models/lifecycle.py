@@ -428,16 +428,10 @@ class LoadedModels:
         path = self._library.path(name, ModelRole.LLM)
         from localcrag.models.llm import LlamaCpp  # noqa: PLC0415
 
-        adapter = self._library.adapter(name)
+        threads, window = settings.threads, settings.context_tokens
+        cache, adapter = settings.data_dir / "cache", self._library.adapter(name)
         resting = UnloadableLanguageModel(
-            lambda: LlamaCpp(
-                name,
-                path,
-                context_tokens=settings.context_tokens,
-                threads=settings.threads,
-                cache=settings.data_dir / "cache",
-                adapter=adapter,
-            )
+            lambda: LlamaCpp(name, path, context_tokens=window, threads=threads, cache=cache, adapter=adapter)
         )
         self._unloadable.add(resting)
         return resting
