@@ -38,8 +38,7 @@ class FolderWatcher:
         self._looks = PeriodicTask(self._look, tick, "folders")
         self._start: Begin = lambda _: None
         self._due: dict[int, float] = {}
-        self._there: dict[int, bool] = {}
-        self._asked_for: dict[int, WatchedFolder] = {}
+        self._seen: dict[int, tuple[bool, WatchedFolder]] = {}
         self.version = 0
 
     def begin(self, start: Begin) -> None:
@@ -87,21 +86,20 @@ class FolderWatcher:
                 return
 
     def _present_paths(self, followed: list[WatchedFolder]) -> list[Path]:
-        return [one.path for one in followed if self._there[one.id]]
+        return [one.path for one in followed if self._seen[one.id][0]]
 
     def _followed(self) -> list[WatchedFolder]:
         """Return the folders to keep up to date, and record which of them are present."""
         with suppress(StoreError):  # The database is busy or the disk is full; the next check tries again.
             found = [one for one in self._folders.all() if not one.paused]
-            for one in found:
-                is_there = one.path.is_dir()
-                changed = self._asked_for.get(one.id) not in (None, _user_choices(one))
-                # Due at once: new folders, folders with changed patterns, and folders that have come back or gone.
-                if one.id not in self._due or changed or is_there is not self._there.get(one.id):
-                    self._due[one.id] = 0.0
-                self._there[one.id], self._asked_for[one.id] = is_there, _user_choices(one)
-            for number in set(self._due) - {one.id for one in found}:
+            seen = {one.id: (one.path.is_dir(), _user_choices(one)) for one in found}
+            # Due at once: new folders, folders with changed patterns, and folders that have come back or gone.
+            for number, folder in seen.items():
+                if number not in self._due or folder != self._seen.get(number):
+                    self._due[number] = 0.0
+            for number in set(self._due) - set(seen):
                 del self._due[number]
+            self._seen = seen
             return found
         return []
 

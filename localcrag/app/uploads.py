@@ -11,7 +11,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path, PurePosixPath
@@ -412,16 +412,14 @@ class Uploads:
                 time.sleep(PAUSE_SECONDS)
                 tell(now)
 
-        try:
-            with closing(self._read_scans(one.collection, go_on)) as events:
-                for event in events:
-                    if isinstance(event, IngestProgress):
-                        now = dataclasses.replace(now, progress=event)
-                    else:
-                        now = dataclasses.replace(now, results=(*now.results, event)[-MAX_RESULTS:])
-                    tell(now)
-        except UnknownCollection:
-            pass  # The collection was deleted or renamed. After a rename, the next start reads the remaining scans.
+        # The collection may be deleted or renamed. After a rename, the next start reads the remaining scans.
+        with suppress(UnknownCollection), closing(self._read_scans(one.collection, go_on)) as events:
+            for event in events:
+                if isinstance(event, IngestProgress):
+                    now = dataclasses.replace(now, progress=event)
+                else:
+                    now = dataclasses.replace(now, results=(*now.results, event)[-MAX_RESULTS:])
+                tell(now)
         return dataclasses.replace(now, state=TaskState.DONE, progress=None)
 
 

@@ -13,19 +13,11 @@ from types import MappingProxyType
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
+from localcrag.records import wording
 from localcrag.records.errors import LabelError
 from localcrag.records.evaluation_set import AnswerLocation, Question, dump
 from localcrag.records.passages import Evidence, GradedPassage, Source, cited
 from localcrag.records.run import Chat, ChatTurn, Computation, Run, StepCost, TurnState
-from localcrag.records.wording import (
-    compare_with_thresholds,
-    computation_in_words,
-    groups_header,
-    left_out_in_words,
-    operation_in_words,
-    result_in_words,
-    rows_in_words,
-)
 from localcrag.runs.labels import Circumstances, Label, LabelKind
 from localcrag.runs.recording import describe_grader, describe_reading, describe_scope, describe_totals, totals
 from localcrag.text.sanitize import escape_markdown, escape_markdown_line
@@ -33,13 +25,17 @@ from localcrag.text.translation import format_decimals
 from localcrag.text.translation import gettext as _
 from localcrag.text.words import one_line
 
-TEMPLATES = Environment(
-    loader=PackageLoader("localcrag.runs"),
-    autoescape=select_autoescape(),
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+
+def template_environment(package: str, extensions: Sequence[str] = ()) -> Environment:
+    """Return the environment of a package's templates, which escapes all text."""
+    loader = PackageLoader(package)
+    return Environment(
+        loader=loader, extensions=extensions, autoescape=select_autoescape(), undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+
+
+TEMPLATES = template_environment("localcrag.runs")
 UNANSWERED = {TurnState.ASKED: "Not answered yet.", TurnState.STOPPED: "Stopped.", TurnState.FAILED: "Failed."}
 
 
@@ -117,7 +113,7 @@ def describe_run(run: Run) -> list[str]:
     if run.scope and run.scope.restriction and (searched := describe_scope(run)):
         lines.append(searched)
     if run.computation:
-        lines.append(_("computed by the app: %(what)s", what=computation_in_words(run.computation)))
+        lines.append(_("computed by the app: %(what)s", what=wording.computation_in_words(run.computation)))
     return lines
 
 
@@ -342,17 +338,17 @@ def _computation(done: Computation) -> str:
     lines = [f"table: {_text(done.table or done.title or done.document)}, {_text(done.document)}"]
     if done.pages:
         lines.append("pages: " + ", ".join(map(str, done.pages)))
-    lines.append(f"operation: {_text(operation_in_words(done))}")
+    lines.append(f"operation: {_text(wording.operation_in_words(done))}")
     lines += [f"where: {_text(condition)}" for condition in done.filters]
-    lines.append(f"result: {_text(result_in_words(done))}")
-    lines.append(f"over {done.row_count} of {rows_in_words(done.total_rows)}")
-    lines += map(_text, [*left_out_in_words(done), *done.notes])
+    lines.append(f"result: {_text(wording.result_in_words(done))}")
+    lines.append(f"over {done.row_count} of {wording.rows_in_words(done.total_rows)}")
+    lines += map(_text, [*wording.left_out_in_words(done), *done.notes])
     groups = [[_text(group.name), _text(group.result), str(group.rows)] for group in done.groups]
     rows = [[_text(cell) for cell in row.cells] for row in done.rows]
     more = done.row_count - len(done.rows)
     parts = [
         "## Computed from a table\n\n" + _items(lines),
-        _table("Results of the table", [_text(name) for name in groups_header(done)], groups),
+        _table("Results of the table", [_text(name) for name in wording.groups_header(done)], groups),
         _table("Rows counted", [_text(name) for name in done.header], rows),
         f"And {more} more, which the run does not keep." if more > 0 else "",
     ]
@@ -386,7 +382,7 @@ def _passages(run: Run) -> str:
 
 
 def _reason(passage: GradedPassage, run: Run) -> str:
-    reason = compare_with_thresholds(passage.relevance, run.thresholds) if passage.scored else "not scored"
+    reason = wording.compare_with_thresholds(passage.relevance, run.thresholds) if passage.scored else "not scored"
     return f"{reason}; {_text(passage.reason)}" if passage.reason else reason
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from localcrag.app.collections.locator import CollectionLocator
@@ -48,10 +49,8 @@ class CollectionEmbedders:
         """
         name, wanted = self.name_of(collection), self.wanted(collection)
         if name != wanted:
-            try:
+            with suppress(ModelError):
                 return self._models.embedder_named(name)
-            except ModelError:
-                pass
         return self._models.embedder_named(wanted)
 
     def is_there(self, embedder: str) -> bool:
@@ -64,12 +63,11 @@ class CollectionEmbedders:
         Collections in servers that do not answer are left out. As long as the old model is present, searches keep using
         it.
         """
-        own = queries.chosen_embedders(self._database)
         in_use = self._settings.now.embedder
+        own = {name: one for name, one in queries.chosen_embedders(self._database).items() if one != in_use}
         others = set(self._locator.with_other_embedder())
-        kept = [name for name, embedder in own.items() if embedder != in_use]
         there = queries.collection_names(self._database)
-        return [name for name in there if (self.name_of(name) != own[name] if name in kept else name in others)]
+        return [name for name in there if (self.name_of(name) != own[name] if name in own else name in others)]
 
     def pending(self) -> list[str]:
         """Return the collections of `to_reindex` that should be re-indexed without asking.

@@ -125,15 +125,13 @@ class XdgEntry:
         """Write the entry and its icons."""
         self.remove()
         kept = keep_defaults(self.data, FILE_TYPES)
-        icons = {self._icon(f"{size}x{size}", "png"): ICONS / f"{size}.png" for size in SIZES}
-        icons[self._icon("scalable", "svg")] = SVG
-        for path, drawn in icons.items():
+        for path, drawn in self._icons.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(drawn, path)
         self._file.parent.mkdir(parents=True, exist_ok=True)
         self._file.write_text(desktop_file(commands), "utf-8")
         self._refresh_desktop()
-        return [self._file, *icons, *([kept] if kept else [])]
+        return [self._file, *self._icons, *([kept] if kept else [])]
 
     def remove(self) -> Sequence[Path]:
         """Remove the entry and its icons, and folders that are empty afterwards."""
@@ -148,9 +146,7 @@ class XdgEntry:
         return there
 
     def _paths(self) -> Iterator[Path]:
-        yield self._file
-        yield from (self._icon(f"{size}x{size}", "png") for size in SIZES)
-        yield self._icon("scalable", "svg")
+        yield from (self._file, *self._icons)
         if is_ours(defaults := self._file.with_name(DEFAULTS_FILE)):
             yield defaults
 
@@ -158,8 +154,12 @@ class XdgEntry:
     def _file(self) -> Path:
         return self.data / "applications" / FILE
 
-    def _icon(self, size: str, kind: str) -> Path:
-        return self.data / "icons" / "hicolor" / size / "apps" / f"{NAME}.{kind}"
+    @property
+    def _icons(self) -> dict[Path, Path]:
+        """The icons to copy, by where they go."""
+        folder = self.data / "icons" / "hicolor"
+        icons = {folder / f"{size}x{size}" / "apps" / f"{NAME}.png": ICONS / f"{size}.png" for size in SIZES}
+        return icons | {folder / "scalable" / "apps" / f"{NAME}.svg": SVG}
 
     def _refresh_desktop(self) -> None:
         """Have the desktop refresh its caches, if it has programs for that; otherwise it will do so later."""

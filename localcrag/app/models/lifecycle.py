@@ -290,11 +290,10 @@ class LoadedModels:
         """Return whether an embedding model is loaded or its files are present. Loads nothing."""
         if self._made.peek(f"embedder {name}") is not None:
             return True
-        try:
+        with suppress(ModelError):
             self._library.path(name, ModelRole.EMBEDDER)
-        except ModelError:
-            return False
-        return True
+            return True
+        return False
 
     @property
     def scorer(self) -> Scorer:
