@@ -145,7 +145,7 @@ def passages(found: Sequence[GradedPassage]) -> list[FoundPassage]:
     return [
         {
             "id": one.id,
-            **passage_place(one),
+            **_place(one, one.place, one.section),
             "relevance": round(one.relevance, DECIMALS) if scored else None,
             "grade": str(one.grade) if scored else None,
             "text": one.text,
@@ -154,16 +154,15 @@ def passages(found: Sequence[GradedPassage]) -> list[FoundPassage]:
     ]
 
 
-def passage_place(passage: Passage) -> SourcePlace:
-    """Return the place of a passage."""
+def _place(one: Passage | Source, place: str, section: str | None) -> SourcePlace:
     return {
-        "place": passage.place,
-        "document": passage.document,
-        "page": passage.page,
-        "url": passage.url,
-        "title": passage.title,
-        "section": passage.section,
-        "dated": passage.dated,
+        "place": place,
+        "document": one.document,
+        "page": one.page,
+        "url": one.url,
+        "title": one.title,
+        "section": section,
+        "dated": one.dated,
     }
 
 
@@ -200,16 +199,8 @@ def _cited(piece: Evidence, source: Source) -> Citation:
 
 
 def _source(source: Source, piece: Evidence | None = None) -> NamedPlace:
-    return {
-        "place": source.place(piece.rows if piece else ()),
-        "document": source.document,
-        "page": source.page,
-        "url": source.url,
-        "title": source.title,
-        "section": piece.section if piece else None,
-        "dated": source.dated,
-        "also": list(source.also),
-    }
+    place = source.place(piece.rows if piece else ())
+    return {**_place(source, place, piece.section if piece else None), "also": list(source.also)}
 
 
 def _web(run: Run) -> WebUsage:

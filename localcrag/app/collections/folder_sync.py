@@ -87,24 +87,23 @@ class FolderScan:
     closed: dict[str, str] = field(default_factory=dict)
     away: str | None = None
 
-    def same_devices(self, known: Mapping[str, KnownFile]) -> dict[int, int]:
-        """Map the stored device numbers of files to today's; they may change when the computer restarts."""
-        return {one.device: self.files[path].device for path, one in known.items() if path in self.files}
+    def gone(self, known: Mapping[str, KnownFile]) -> frozenset[str]:
+        """Return the known files that were deleted, rather than on a folder or disk that is absent now."""
+        # Device numbers may change when the computer restarts.
+        devices = {one.device: self.files[path].device for path, one in known.items() if path in self.files}
+        unseen = (one for path, one in known.items() if path not in self.files)
+        return frozenset(one.path for one in unseen if self._was_deleted(one.path, devices.get(one.device, one.device)))
 
-    def is_gone(self, known: KnownFile, devices: Mapping[int, int]) -> bool:
-        """Return whether an unseen file was deleted, rather than on a folder or disk that is absent now.
-
-        `devices` is the result of `same_devices`.
-        """
-        folder = known.path
+    def _was_deleted(self, path: str, device: int) -> bool:
         # Go up to the nearest folder that was seen. If it is on another device than the file was, a disk is not
         # mounted.
+        folder = path
         while folder:
             folder = folder.rpartition("/")[0]
             if folder in self.closed:
                 return False
             if folder in self.devices:
-                return self.devices[folder] == devices.get(known.device, known.device)
+                return self.devices[folder] == device
         return False
 
 
@@ -216,13 +215,6 @@ class _Comparison:
     waiting: list[str] = field(default_factory=list)
     moved: dict[str, str] = field(default_factory=dict)
 
-    @property
-    def missing(self) -> frozenset[str]:
-        """The known files that were deleted."""
-        devices = self.look.same_devices(self.known)
-        unseen = (one for path, one in self.known.items() if path not in self.look.files)
-        return frozenset(one.path for one in unseen if self.look.is_gone(one, devices))
-
 
 class FolderSync:
     """Updates collections from their watched folders."""
@@ -263,7 +255,7 @@ class FolderSync:
             known=known,
             seen=look.files,
             hashed=compared.hashed,
-            missing=compared.missing,
+            missing=look.gone(known),
             contents=self._contents(folder, compared),
             others=lambda document: self._store.others(folder, document),
         )

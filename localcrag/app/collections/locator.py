@@ -49,10 +49,10 @@ class CollectionLocator:
 
     def of(self, collection: str) -> CollectionBackend:
         """Return the place of a collection. Raises StoreError."""
-        elsewhere = admin.server_location(self._database, collection)
-        if elsewhere is None or elsewhere.state is not MoveState.THERE:
+        there = self._server_location(collection)
+        if there is None:
             return self.local(collection)
-        return PostgresCollection(self._connected(elsewhere.address), elsewhere.number, collection)
+        return PostgresCollection(self._connected(there.address), there.number, collection)
 
     def local(self, collection: str) -> SqliteCollection:
         """Return the place of a collection in the data folder, even if it lives elsewhere."""
@@ -103,9 +103,13 @@ class CollectionLocator:
 
     def key(self, collection: str) -> str:
         """Return a cache key for a collection, which changes when the collection moves."""
-        elsewhere = admin.server_location(self._database, collection)
-        there = elsewhere is not None and elsewhere.state is MoveState.THERE
-        return f"{collection} at {elsewhere.address} {elsewhere.number}" if elsewhere and there else collection
+        there = self._server_location(collection)
+        return f"{collection} at {there.address} {there.number}" if there else collection
+
+    def _server_location(self, collection: str) -> ServerLocation | None:
+        """Return where in a server a collection lives; None if it lives here, even while it is being moved."""
+        location = admin.server_location(self._database, collection)
+        return location if location and location.state is MoveState.THERE else None
 
     def server(self, address: str) -> PostgresDatabase:
         """Return a server's database, with the tables for collections created if needed. Raises StoreError."""

@@ -229,14 +229,15 @@ class _Stream:
         self.estimated = self.written.estimated
 
 
-class MissingLanguageModel:
+class _MissingModel:
+    def __init__(self, name: str, error: ModelError) -> None:
+        self.name, self._error = name, error
+
+
+class MissingLanguageModel(_MissingModel):
     """Stand-in for a language model that could not be loaded: each call raises GenerationError with the reason."""
 
     context_tokens = 0
-
-    def __init__(self, name: str, error: ModelError) -> None:
-        self.name = name
-        self._error = error
 
     def count_tokens(self, messages: Sequence[Message]) -> NoReturn:
         raise GenerationError(str(self._error)) from self._error
@@ -245,15 +246,11 @@ class MissingLanguageModel:
         raise GenerationError(str(self._error)) from self._error
 
 
-class MissingScorer:
+class MissingScorer(_MissingModel):
     """Stand-in for a reranker that could not be loaded: each call raises the ModelError of the failed load."""
 
     # Marked as fitted, so that the run reports only the missing model and no missing calibration: nothing is scored.
     calibration: Calibration = dataclasses.replace(UNCALIBRATED, fitted=True)
-
-    def __init__(self, name: str, error: ModelError) -> None:
-        self.name = name
-        self._error = error
 
     def logits(self, question: str, texts: Sequence[str]) -> NoReturn:
         raise self._error
