@@ -330,8 +330,7 @@ class Assembly:
         self.storage.close(overwrites=overwrites)
 
     def _settings_of(self, run: Run, web: WebMode) -> Settings:
-        chosen = replay.replay_settings(run, web=web)
-        return settings_module.with_changes(self.settings, **chosen)
+        return settings_module.with_changes(self.settings, **replay.replay_settings(run, web=web))
 
     def _drop(self, changes: Iterable[str]) -> None:
         """Drop the cached objects that depend on these settings."""

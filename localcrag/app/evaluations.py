@@ -24,7 +24,6 @@ from localcrag.evaluation.results import Evaluation, RunWriter
 from localcrag.records.enums import IngestStatus, WebMode
 from localcrag.records.errors import EvaluationError
 from localcrag.records.evaluation_set import DOCUMENTS, AnswerLocation, EvaluationSet, Question, documents_key
-from localcrag.records.events import RunFinished
 from localcrag.records.ingest import IngestEvent, IngestResult
 from localcrag.records.run import Run
 from localcrag.records.thresholds import CalibrationOrigin, FittedCalibration, StoredCalibration
@@ -132,15 +131,13 @@ def ask(
     settings = with_changes(configuration.settings(assembly.settings), collection=collection)
     settings = settings.under(assembly.collection_settings.preset(settings.collection))
     parts = assembly.parts(settings, runs=_NullRunLog())
-    events = pipeline.answer(
-        question.question,
-        parts=replace(parts, scorer=CalibratedScorer(parts.scorer, calibration)),
-        settings=settings,
-        history=question.history,
-        steps=configuration.steps,
+    parts = replace(parts, scorer=CalibratedScorer(parts.scorer, calibration))
+    recording = pipeline.answer(
+        question.question, parts=parts, settings=settings, history=question.history, steps=configuration.steps
     )
-    (run,) = (event.run for event in events if isinstance(event, RunFinished))
-    return run
+    for _ in recording:
+        pass
+    return recording.run
 
 
 _SCORE_SETTINGS = ("k", "candidates", "strip_mode", "window_words", "relevance_format")

@@ -143,12 +143,6 @@ class Choice:
         own = self.sentences.get((strip.passage, strip.start))
         return self.passages.get(strip.passage) if own is None else own
 
-    def and_then(self, other: Choice) -> Choice:
-        """Return both choices together; where they differ, `other` applies."""
-        # A later choice about a passage applies to all its sentences.
-        kept = {key: chosen for key, chosen in self.sentences.items() if key[0] not in other.passages}
-        return Choice({**kept, **other.sentences}, {**self.passages, **other.passages})
-
 
 @dataclass(frozen=True, slots=True)
 class Source:

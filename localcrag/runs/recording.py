@@ -247,12 +247,10 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
             changed = dataclasses.replace(run, scope=scope)
         case events.Condensed(standalone_question, cost, readings):
             by_itself = any(reading.kept and not reading.follows for reading in readings)
+            # A question of its own needs no history.
+            history = () if by_itself else run.history
             changed = dataclasses.replace(
-                run,
-                standalone_question=standalone_question,
-                readings=readings,
-                # A question of its own needs no history.
-                history=() if by_itself else run.history,
+                run, standalone_question=standalone_question, readings=readings, history=history
             )
         case events.Evaluated(passages, cost, read):
             searched = run.scope and dataclasses.replace(run.scope, read=run.scope.read + read)
@@ -260,8 +258,10 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
         case events.Decided(query, action, policy, rule, cost):
             attempts = (*run.attempts, RetrievalAttempt(query, action, rule, len(run.passages), run.max_relevance))
             changed = dataclasses.replace(run, action=action, policy=policy, rule=rule, attempts=attempts)
-        case events.Computed(cost=cost):
-            changed = _computed(run, event)
+        case events.Computed(computation, rule, passages, strips, evidence, sources, cost):
+            changed = dataclasses.replace(run, action=Action.CORRECT, rule=rule, computation=computation)
+            changed = dataclasses.replace(changed, strips=strips, evidence=evidence, sources=sources)
+            changed = _with_passages(changed, run.passages + passages)
         case events.Searched(web, passages, cost):
             changed = dataclasses.replace(_with_passages(run, run.passages + passages), web=web)
         case events.Refined(strips, evidence, sources, cost):
@@ -283,27 +283,11 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
     return dataclasses.replace(changed, steps=(*changed.steps, cost))
 
 
-def _computed(run: Run, event: events.Computed) -> Run:
-    return dataclasses.replace(
-        _with_passages(run, run.passages + event.passages),
-        action=Action.CORRECT,
-        rule=event.rule,
-        computation=event.computation,
-        strips=event.strips,
-        evidence=event.evidence,
-        sources=event.sources,
-    )
-
-
 def _with_passages(run: Run, passages: tuple[GradedPassage, ...]) -> Run:
     relevances = [passage.relevance for passage in passages]
-    relevant = sum(relevance >= run.thresholds.lower for relevance in relevances)
-    return dataclasses.replace(
-        run,
-        passages=passages,
-        max_relevance=max(relevances, default=None),
-        relevance_ratio=relevant / len(relevances) if relevances else None,
-    )
+    best, relevant = max(relevances, default=None), sum(relevance >= run.thresholds.lower for relevance in relevances)
+    ratio = relevant / len(relevances) if relevances else None
+    return dataclasses.replace(run, passages=passages, max_relevance=best, relevance_ratio=ratio)
 
 
 def to_json(run: Run) -> dict[str, Any]:

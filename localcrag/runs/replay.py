@@ -76,15 +76,10 @@ class RunDifference:
 def compare(before: Run, after: Run) -> RunDifference:
     """Return the differences between two runs. Passages and strips are compared by place and text, not by id."""
     kept_before, kept_after = _kept(before.strips), _kept(after.strips)
-    names = ("upper", "lower", "strip")
-    thresholds = {name: (getattr(before.thresholds, name), getattr(after.thresholds, name)) for name in names}
+    thresholds = _both(before.thresholds, after.thresholds, "upper", "lower", "strip")
     models = _paired(before.models, after.models)
     return RunDifference(
-        action=(before.action, after.action),
-        rule=(before.rule, after.rule),
-        standalone_question=(before.standalone_question, after.standalone_question),
-        answer=(before.answer, after.answer),
-        answered=(before.answered, after.answered),
+        **_both(before, after, "action", "rule", "standalone_question", "answer", "answered"),
         web_used=(before.web.used, after.web.used),
         passages=_changed(before.passages, after.passages),
         kept_strips=(len(kept_before), len(kept_after)),
@@ -141,6 +136,11 @@ def _changed(before: Sequence[GradedPassage], after: Sequence[GradedPassage]) ->
         values = [getattr(one, name, None) for name in ("relevance", "grade") for one in (was, now)]
         changes.append(PassageChange(*key, *values))
     return tuple(changes)
+
+
+def _both(before: object, after: object, *names: str) -> dict[str, tuple[Any, Any]]:
+    """Return the attributes of these names of both objects."""
+    return {name: (getattr(before, name), getattr(after, name)) for name in names}
 
 
 def _paired(before: Mapping[Key, Value], after: Mapping[Key, Value]) -> dict[Key, tuple[Value | None, Value | None]]:

@@ -188,8 +188,7 @@ class Folders:
             if not waiting or time.monotonic() > until:
                 yield from waiting
                 return
-            for one in waiting[:1]:
-                yield IngestProgress(one.document, 1, len(waiting), "waiting", 0, len(waiting), None)
+            yield IngestProgress(waiting[0].document, 1, len(waiting), "waiting", 0, len(waiting), None)
             time.sleep(POLL_SECONDS)
 
     def _rename_moved(self, folder: WatchedFolder) -> Iterator[FolderEvent]:

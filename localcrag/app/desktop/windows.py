@@ -52,13 +52,9 @@ class WindowsEntry:
             "LOCALCRAG_ARGUMENTS": subprocess.list2cmdline(commands.opens[1:]),
             "LOCALCRAG_ICON": str(self._icon),
         }
+        command = ["powershell", "-NoProfile", "-NonInteractive", "-Command", SHORTCUT]
         with allow_egress(Purpose.NONE, programs=True):
-            subprocess.run(
-                ["powershell", "-NoProfile", "-NonInteractive", "-Command", SHORTCUT],
-                env={**os.environ, **values},
-                check=True,
-                capture_output=True,
-            )
+            subprocess.run(command, env={**os.environ, **values}, check=True, capture_output=True)
         _write_registry(registry(commands, self._icon))
         return [self._link, self._icon]
 

@@ -373,13 +373,11 @@ class LoadedModels:
         settings = self._settings.now
         if is_served(settings.llm):
             return _("the language model runs on its server")
-        made = self._made.peek(f"llm {settings.llm}")
-        cores = os.cpu_count() or 1
-        threads = made.threads if made else settings.threads or cores
-        layers = getattr(made, "gpu_layers", 0)
-        graphics = _("all layers on the GPU") if layers else _("no GPU used")
+        made, cores = self._made.peek(f"llm {settings.llm}"), os.cpu_count() or 1
         if made and made.is_unloaded:
             return _("unloaded while idle; the next question reloads it")
+        threads = made.threads if made else settings.threads or cores
+        graphics = _("all layers on the GPU") if getattr(made, "gpu_layers", 0) else _("no GPU used")
         return _(
             "%(threads)s threads on %(cores)s cores, %(graphics)s", threads=threads, cores=cores, graphics=graphics
         )
