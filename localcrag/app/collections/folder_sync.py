@@ -36,6 +36,7 @@ from localcrag.records.ingest import (
     Upload,
     WatchedFolder,
 )
+from localcrag.records.restriction import parent_folders
 from localcrag.storage.collections.folder_store import FolderStore, now
 from localcrag.storage.database import Database
 from localcrag.storage.protocol import CollectionBackend
@@ -46,29 +47,24 @@ class Patterns:
     """The files to watch: those that match one of `include`, or all if it is empty, minus those of `exclude`."""
 
     def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
-        self._include, self._exclude = [*map(_Pattern, include)], [*map(_Pattern, exclude)]
+        self._include, self._exclude = [*map(_matcher, include)], [*map(_matcher, exclude)]
 
     def wants(self, path: str) -> bool:
         """Return whether a file is watched, given its path within the folder."""
-        return (not self._include or any(one.fits(path) for one in self._include)) and not self.excludes(path)
+        return (not self._include or any(fits(path) for fits in self._include)) and not self.excludes(path)
 
     def excludes(self, path: str) -> bool:
         """Return whether a file, or a folder with everything in it, is excluded."""
-        return any(one.fits(path) for one in self._exclude)
+        return any(fits(path) for fits in self._exclude)
 
 
-class _Pattern:
-    def __init__(self, text: str) -> None:
-        text = text.removeprefix("./").rstrip("/")
-        self._whole = "/" in text
-        self._fits = re.compile(fnmatch.translate(text.lstrip("/")), re.IGNORECASE).match
-
-    def fits(self, path: str) -> bool:
-        parts = path.split("/")
-        if not self._whole:
-            # A pattern that matches a folder also matches everything in it.
-            return any(self._fits(part) for part in parts)
-        return any(self._fits("/".join(parts[:number])) for number in range(1, len(parts) + 1))
+def _matcher(pattern: str) -> Callable[[str], bool]:
+    """Return a function that says whether a path, or a folder that contains it, matches a pattern."""
+    pattern = pattern.removeprefix("./").rstrip("/")
+    fits = re.compile(fnmatch.translate(pattern.lstrip("/")), re.IGNORECASE).match
+    if "/" not in pattern:
+        return lambda path: any(fits(part) for part in path.split("/"))
+    return lambda path: any(fits(one) for one in (path, *parent_folders(path)))
 
 
 FILES_PER_REPORT = 2_000
@@ -350,7 +346,9 @@ class FolderSync:
                         yield event
                     elif (one := by_name.get(event.document)) is None:
                         if event.status is not IngestStatus.FAILED:
-                            within[_container(event.document, by_name)].add(event.document)
+                            # The file that the document came inside of is the nearest of its folders that was read.
+                            outer = next((one for one in parent_folders(event.document)[::-1] if one in by_name), "")
+                            within[outer].add(event.document)
                         if event.error:
                             yield FolderChange(event.document, FolderStatus.FAILED, error=event.error)
                     else:
@@ -411,10 +409,3 @@ def _scan(folder: WatchedFolder) -> Generator[FolderEvent, None, FolderScan]:
         found = len(look.files)
         yield IngestProgress(str(folder.path), 0, found, "looking", found, None, None, more=True)
     return look
-
-
-def _container(name: str, files: Mapping[str, FileToRead]) -> str:
-    """Return the name of the file that a document came inside of."""
-    while name and name not in files:
-        name = name.rpartition("/")[0]
-    return name
