@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from configparser import ConfigParser, Error
 from dataclasses import dataclass
@@ -36,9 +37,11 @@ def keep_defaults(data: Path, types: Collection[str], environment: Mapping[str, 
         return None
     path.unlink(missing_ok=True)
     folders = (data, *_data_dirs(environment))
-    chosen = _merged(_section(one, CHOSEN_SECTION) for one in _lists(data, environment))
+    # In a ChainMap, earlier sections take precedence.
+    chosen = ChainMap(*(_section(one, CHOSEN_SECTION) for one in _lists(data, environment)))
     # A default program is one that was chosen, or else the first in the caches.
-    opens = _merged(_section(one / "applications" / "mimeinfo.cache", CACHE_SECTION) for one in folders) | chosen
+    caches = (_section(one / "applications" / "mimeinfo.cache", CACHE_SECTION) for one in folders)
+    opens = ChainMap(chosen, *caches)
     wider = _pairs(folders, "subclasses")
     names: dict[str, list[str]] = {}
     for alias, kind in _pairs(folders, "aliases"):
@@ -76,14 +79,6 @@ def _lists(data: Path, environment: Mapping[str, str]) -> Iterator[Path]:
 
 def _data_dirs(environment: Mapping[str, str]) -> list[Path]:
     return [Path(one) for one in (environment.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(":") if one]
-
-
-def _merged(sections: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return the merged sections; earlier ones take precedence."""
-    found: dict[str, str] = {}
-    for one in sections:
-        found = {**one, **found}
-    return found
 
 
 def _pairs(folders: Iterable[Path], name: str) -> list[tuple[str, str]]:
