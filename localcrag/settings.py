@@ -394,8 +394,11 @@ class Settings(
     def thresholds(self, defaults: Thresholds) -> Thresholds:
         """Return the thresholds that apply: those that are set, else the preset's on the scale of `defaults`.
 
-        `defaults` are the scorer's own thresholds. Raises SettingsError if lower is above upper.
+        `defaults` are the scorer's own thresholds; a language model that grades has none, and CRAG's apply. Raises
+        SettingsError if lower is above upper.
         """
+        if self.scorer is ScorerKind.LLM:
+            defaults = presets.uncalibrated_grade_thresholds(defaults)
         defaults = presets.shift_thresholds(presets.PRESETS[self.preset].thresholds, defaults)
         chosen = Thresholds(
             upper=defaults.upper if self.upper is None else self.upper,

@@ -15,6 +15,7 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from localcrag import settings as settings_module
+from localcrag.app.collections.aliases import document_aliases
 from localcrag.app.collections.collections import Collections
 from localcrag.app.collections.copies import CollectionCopies
 from localcrag.app.collections.deletion import DocumentDeletion
@@ -93,23 +94,17 @@ def search(question: str, *, parts: Parts, settings: Settings, restriction: Rest
     choice = choose_documents(restriction, parts.store, parts.document_aliases)
     context = Context(parts, settings, Budget(settings.time_budget), choice=choice)
     language = question_language(question, parts.store.languages())
-    events = run_in_language(language, _flow(question, context))
-    warnings: list[str] = []
-    while True:
-        try:
-            event = next(events)
-        except StopIteration as end:
-            ranked = sorted(end.value, key=lambda one: -one.relevance)
-            return SearchResult(tuple(ranked), tuple(warnings))
-        if isinstance(event, Warned):
-            warnings.append(event.message)
+    found: list[GradedPassage] = []
 
+    def flow() -> Generator[Event, None, None]:
+        retrieved = yield from search_passages(question, question, context)
+        graded = yield from evaluate(question, retrieved, context)
+        yield from screen(graded, context.parts.rules)
+        found.extend(graded)
 
-def _flow(question: str, context: Context) -> Generator[Event, None, tuple[GradedPassage, ...]]:
-    found = yield from search_passages(question, question, context)
-    graded = yield from evaluate(question, found, context)
-    yield from screen(graded, context.parts.rules)
-    return graded
+    events = run_in_language(language, flow())
+    warnings = tuple(event.message for event in events if isinstance(event, Warned))
+    return SearchResult(tuple(sorted(found, key=lambda one: -one.relevance)), warnings)
 
 
 def read_passage(passage: str, store: ChunkStore, *, before: int = 0, after: int = 0) -> ReadPassage:
@@ -181,7 +176,8 @@ class Assembly:
         self.web = Web(chosen, database, made)
         self.collections = Collections(chosen, database, self.models, made)
         self.folders = Folders(chosen, database, self.collections)
-        self.document_deletion = DocumentDeletion(chosen, database, self.collections, self.library.folder, self._forget)
+        models_dir = self.library.models_dir
+        self.document_deletion = DocumentDeletion(chosen, database, self.collections, models_dir, self._forget)
         self.collection_copies = CollectionCopies(self.collections, database, made)
         self.collection_settings = CollectionSettings(chosen, database, self.library)
         self.calibrations = Calibrations(
@@ -190,7 +186,7 @@ class Assembly:
         self.past_questions = PastQuestions(chosen, self.runs, self.calibrations, self.collection_settings)
         self.learning = Learning(chosen, database, self.runs, self.collections)
         self.gaps = Gaps(self.runs, self.collections, self.models, settings.data_dir)
-        self.storage = Storage(settings.data_dir, self.library.folder, database, self._forget)
+        self.storage = Storage(settings.data_dir, models_dir, database, self._forget)
 
     @property
     def settings(self) -> Settings:
@@ -222,7 +218,7 @@ class Assembly:
             judgements=self._judgements,
             web_cache=self.web.cache(settings),
             rate_limit=self.web.rate_limit,
-            document_aliases=lambda documents: self.collections.document_aliases(documents, settings.collection),
+            document_aliases=lambda names: document_aliases(self.database, settings.collection, names),
         )
 
     def ask(
@@ -334,8 +330,7 @@ class Assembly:
         self.storage.close(overwrites=overwrites)
 
     def _settings_of(self, run: Run, web: WebMode) -> Settings:
-        chosen = replay.replay_settings(run, web=web)
-        return settings_module.with_changes(self.settings, **chosen)
+        return settings_module.with_changes(self.settings, **replay.replay_settings(run, web=web))
 
     def _drop(self, changes: Iterable[str]) -> None:
         """Drop the cached objects that depend on these settings."""
@@ -358,8 +353,7 @@ class Assembly:
         try:
             # Use the current reranker, whatever `settings` name: calibrations and cached scores belong to it.
             self.library.check_allowed(self.settings.relevance, settings)
-            scorer, applied = self.models.awake(self.models.scorer), self.calibrations.applied(settings.collection)
-            own = applied.calibration if applied else self.calibrations.embedder_calibration(settings.collection)
+            scorer, own = self.models.awake(self.models.scorer), self.calibrations.special(settings.collection)
         except ModelError as error:
             return MissingScorer(self.settings.relevance, error)
         if not remembers and isinstance(scorer, ScoreCache):

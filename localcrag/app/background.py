@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from localcrag.app.assembly import Assembly
@@ -13,7 +14,7 @@ from localcrag.app.collections.deletion import SecureDeletion
 from localcrag.app.collections.folders import Folders
 from localcrag.app.collections.open_collections import ReindexingTasks
 from localcrag.app.tasks import PeriodicTask
-from localcrag.app.uploads import FoundFiles, Uploads
+from localcrag.app.uploads import Uploads
 from localcrag.documents.folders import changed_paths
 from localcrag.records.errors import StoreError
 from localcrag.records.ingest import FolderChange, FolderEvent, FolderStatus, WatchedFolder
@@ -37,8 +38,7 @@ class FolderWatcher:
         self._looks = PeriodicTask(self._look, tick, "folders")
         self._start: Begin = lambda _: None
         self._due: dict[int, float] = {}
-        self._there: dict[int, bool] = {}
-        self._asked_for: dict[int, WatchedFolder] = {}
+        self._seen: dict[int, tuple[bool, WatchedFolder]] = {}
         self.version = 0
 
     def begin(self, start: Begin) -> None:
@@ -86,21 +86,20 @@ class FolderWatcher:
                 return
 
     def _present_paths(self, followed: list[WatchedFolder]) -> list[Path]:
-        return [one.path for one in followed if self._there[one.id]]
+        return [one.path for one in followed if self._seen[one.id][0]]
 
     def _followed(self) -> list[WatchedFolder]:
         """Return the folders to keep up to date, and record which of them are present."""
         with suppress(StoreError):  # The database is busy or the disk is full; the next check tries again.
             found = [one for one in self._folders.all() if not one.paused]
-            for one in found:
-                is_there = one.path.is_dir()
-                changed = self._asked_for.get(one.id) not in (None, _user_choices(one))
-                # Due at once: new folders, folders with changed patterns, and folders that have come back or gone.
-                if one.id not in self._due or changed or is_there is not self._there.get(one.id):
-                    self._due[one.id] = 0.0
-                self._there[one.id], self._asked_for[one.id] = is_there, _user_choices(one)
-            for number in set(self._due) - {one.id for one in found}:
+            seen = {one.id: (one.path.is_dir(), _user_choices(one)) for one in found}
+            # Due at once: new folders, folders with changed patterns, and folders that have come back or gone.
+            for number, folder in seen.items():
+                if number not in self._due or folder != self._seen.get(number):
+                    self._due[number] = 0.0
+            for number in set(self._due) - set(seen):
                 del self._due[number]
+            self._seen = seen
             return found
         return []
 
@@ -113,18 +112,14 @@ class FolderWatcher:
 
 def _user_choices(folder: WatchedFolder) -> WatchedFolder:
     """Return a folder with the user's choices only, without its state."""
-    return WatchedFolder(
-        id=folder.id, collection=folder.collection, path=folder.path, prefix=folder.prefix, include=folder.include,
-        exclude=folder.exclude, gone=folder.gone,
-    )  # fmt: skip
+    return replace(folder, paused=False, added_at="", in_step_at=None, away_since=None, away_why=None)
 
 
 def create_uploads(assembly: Assembly, keeper: FolderWatcher, busy: Callable[[], bool]) -> Uploads:
     """Create the empty upload list; text recognition pauses while a question is being answered (`busy`)."""
     collections = assembly.collections
     return Uploads(
-        lambda upload, collection: assembly.ingest([upload], collection),
-        ingest_folder=lambda folder, collection: assembly.ingest(FoundFiles([folder]), collection),
+        assembly.ingest,
         read_scans=lambda collection, go_on: collections.read_scans(collection, go_on=go_on),
         scanned=collections.scanned,
         follow=keeper.events,
@@ -143,7 +138,7 @@ def resume_unfinished(assembly: Assembly, files: Uploads, embeddings: Reindexing
 
 def _resume(assembly: Assembly, files: Uploads, embeddings: ReindexingTasks) -> None:
     for collection in assembly.collections.embedders.pending():
-        embeddings.start(collection)
+        embeddings.reindex(collection)
     files.recognise(assembly.collections.scanned())
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import dataclasses
 import threading
 from collections.abc import Callable, Generator, Sequence
-from contextlib import closing
+from concurrent.futures import CancelledError, Future, InvalidStateError
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -19,6 +20,7 @@ from localcrag.records.events import Event, RunFinished, StepStarted
 from localcrag.records.protocols import Consent
 from localcrag.records.run import Chat, ChatTurn, Run, Turn, TurnState, history
 from localcrag.runs.recording import Recording, validated_question
+from localcrag.storage.chat_store import ChatStore
 from localcrag.text.translation import gettext as _
 
 CONSENT_SECONDS = 300.0
@@ -32,31 +34,28 @@ class WaitingConsent:
 
     def __init__(self, seconds: float = CONSENT_SECONDS) -> None:
         self._seconds = seconds
-        self._answered = threading.Event()
-        self._query: str | None = None
-        self._ended = False
+        self._decision: Future[str | None] = Future()
 
     def __call__(self, query: str) -> str | None:
         """Return the query that the person approved, or None. Raises ConsentMissing on timeout or after `end`."""
-        if not self._answered.wait(self._seconds):
+        try:
+            return self._decision.result(self._seconds)
+        except TimeoutError:
             raise ConsentMissing(
                 f"The web was not asked: for {self._seconds / 60:g} minutes nobody said whether the query may be sent. "
                 "Ask the question again to be asked again."
-            )
-        if self._ended:
-            raise ConsentMissing(STOPPED)
-        return self._query
+            ) from None
+        except CancelledError:
+            raise ConsentMissing(STOPPED) from None
 
     def say(self, query: str | None) -> None:
-        """Record the decision: the query to send, or None to send nothing."""
-        self._query = query
-        self._answered.set()
+        """Record the decision: the query to send, or None to send nothing. Only the first decision counts."""
+        with suppress(InvalidStateError):
+            self._decision.set_result(query)
 
     def end(self) -> None:
         """Stop waiting. A decision that was made before still counts."""
-        if not self._answered.is_set():
-            self._ended = True
-            self._answered.set()
+        self._decision.cancel()
 
 
 POLL_SECONDS = 0.1
@@ -174,20 +173,6 @@ class Ask(Protocol):
 _Answer = Callable[[Consent], Recording]
 
 
-class Chats(Protocol):
-    """Storage for conversations; see localcrag/storage/chat_store.py."""
-
-    def chat(self, chat_id: int) -> Chat: ...
-
-    def turns(self, chat_id: int, to: int | None = None) -> list[ChatTurn]: ...
-
-    def ask(self, chat_id: int, question: str, *, instead_of: int | None = None) -> ChatTurn: ...
-
-    def put(self, chat_id: int, turn: ChatTurn) -> None: ...
-
-    def show(self, chat_id: int, number: int) -> None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class AnswerJob:
     """A question that is being answered, or was."""
@@ -209,7 +194,7 @@ class AnswerJob:
 class Conversations:
     """The questions of all chats, at most one in progress per chat."""
 
-    def __init__(self, chats: Chats, ask: Ask, any_unloaded: Callable[[], bool] = lambda: False) -> None:
+    def __init__(self, chats: ChatStore, ask: Ask, any_unloaded: Callable[[], bool] = lambda: False) -> None:
         """`any_unloaded` says whether a question has to load the models first."""
         self._chats, self._ask, self._any_unloaded = chats, ask, any_unloaded
         self._lock = threading.Lock()
@@ -219,7 +204,7 @@ class Conversations:
     def ask(self, chat_id: int, question: str) -> AnswerJob:
         """Add a question to a chat and start answering it. Raises ChatBusy, UnknownChat and StoreError."""
         with self._lock:
-            return self._ask_now(chat_id, question, self._chats.turns(chat_id))
+            return self._ask_now(chat_id, question, self._chats.turns(chat_id), read_all=False)
 
     def ask_selection(self, chat_id: int, question: str, answer: Callable[[], Recording]) -> AnswerJob:
         """Add a question that `answer` answers from chosen sentences. Raises ChatBusy, UnknownChat and StoreError."""
@@ -270,13 +255,7 @@ class Conversations:
             one.job.wait()
 
     def _ask_now(
-        self,
-        chat_id: int,
-        question: str,
-        before: Sequence[ChatTurn],
-        *,
-        instead_of: int | None = None,
-        read_all: bool = False,
+        self, chat_id: int, question: str, before: Sequence[ChatTurn], *, instead_of: int | None = None, read_all: bool
     ) -> AnswerJob:
         chat, read_with = self._chats.chat(chat_id), history(before)
 
@@ -314,11 +293,7 @@ class Conversations:
             raise ChatBusy("This chat's last question is still being answered. Wait for the answer, or stop it.")
 
     def _answer(
-        self,
-        chat_id: int,
-        turn: ChatTurn,
-        answer: Callable[[], Recording],
-        models: ModelTurn,
+        self, chat_id: int, turn: ChatTurn, answer: Callable[[], Recording], models: ModelTurn
     ) -> Generator[AnswerProgress, None, None]:
         run: Run | None = None
         state, text = TurnState.STOPPED, ""

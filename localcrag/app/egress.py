@@ -135,7 +135,8 @@ def describe_outgoing(server: Outgoing) -> str:
                 names=names, place=server.host,
             )  # fmt: skip
         case Purpose.WEB_SEARCH:
-            return f"{_search(server)} {_approval(server)}"
+            asks = _("You approve each query.") if server.asks_first else _("They are sent without asking you.")
+            return f"{_search(server)} {asks}"
     if server.in_use:
         return _("Questions and excerpts go to %(place)s, which you approved.", place=server.host)
     return _("Questions and excerpts can go to %(place)s, which you approved.", place=server.host)
@@ -148,10 +149,6 @@ def _search(server: Outgoing) -> str:
             place=server.host,
         )
     return _("Web queries can go to your SearXNG on %(place)s.", place=server.host)
-
-
-def _approval(server: Outgoing) -> str:
-    return _("You approve each query.") if server.asks_first else _("They are sent without asking you.")
 
 
 def _collection_servers(assembly: Assembly) -> Iterator[Outgoing]:
@@ -170,19 +167,17 @@ def _model_servers(assembly: Assembly) -> Iterator[Outgoing]:
     settings, presets = assembly.settings, map(assembly.collection_settings.preset, assembly.collections.offered())
     # Under documents-only no question goes to another computer, unless a chat has another preset than its collection.
     used = any(preset is not Preset.DOCUMENTS_ONLY for preset in presets)
-    left = list(settings.agreed_servers)
+    agreed, chosen = settings.agreed_servers, set()
     for name, purpose in ((settings.llm, Purpose.LANGUAGE_MODEL), (settings.relevance, Purpose.RELEVANCE_MODEL)):
-        if not is_served(name):
-            continue
         with suppress(ServerError):  # An address that is not valid is never contacted.
-            server = parse_server(name)
-            if server.here:
-                continue
-            agreed = server.at in settings.agreed_servers
-            yield Outgoing(purpose=purpose, host=server.at, agreed=agreed, in_use=used)
-            left = [host for host in left if host != server.at]
-    for host in left:
-        yield Outgoing(purpose=Purpose.LANGUAGE_MODEL, host=host, in_use=False)
+            if is_served(name) and not (server := parse_server(name)).here:
+                chosen.add(server.at)
+                yield Outgoing(
+                    purpose=purpose, host=server.at, agreed=server.at in settings.agreed_servers, in_use=used
+                )
+    for host in agreed:
+        if host not in chosen:
+            yield Outgoing(purpose=Purpose.LANGUAGE_MODEL, host=host, in_use=False)
 
 
 def _search_server(assembly: Assembly) -> Iterator[Outgoing]:

@@ -6,15 +6,13 @@ results recorded in the sets are served on this computer; the user's SearXNG is 
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from localcrag import pipeline
-from localcrag import settings as settings_module
 from localcrag.app.assembly import Assembly
 from localcrag.app.uploads import uploads_from
 from localcrag.crag.grading import CalibratedScorer
@@ -22,13 +20,11 @@ from localcrag.evaluation.calibration import Criterion, Fitted, fit_calibration
 from localcrag.evaluation.calibration_scores import Retrieval, score_question, scores_of_labels
 from localcrag.evaluation.metrics import contains_answer
 from localcrag.evaluation.plan import Configuration
-from localcrag.evaluation.recorded_search import recorded_search
 from localcrag.evaluation.results import Evaluation, RunWriter
 from localcrag.records.enums import IngestStatus, WebMode
 from localcrag.records.errors import EvaluationError
 from localcrag.records.evaluation_set import DOCUMENTS, AnswerLocation, EvaluationSet, Question, documents_key
-from localcrag.records.events import RunFinished
-from localcrag.records.ingest import IngestEvent
+from localcrag.records.ingest import IngestEvent, IngestResult
 from localcrag.records.run import Run
 from localcrag.records.thresholds import CalibrationOrigin, FittedCalibration, StoredCalibration
 from localcrag.runs.labels import LabelKind, LabelledScore, LabelledStrip
@@ -71,11 +67,11 @@ def add_documents(assembly: Assembly, folder: Path, collection: str) -> Iterator
     """Add the documents of a set that are missing. Raises EvaluationError if one cannot be read."""
     failed = []
     for event in assembly.ingest(uploads_from([folder / DOCUMENTS]), collection):
-        if getattr(event, "status", None) is IngestStatus.FAILED:
+        if isinstance(event, IngestResult) and event.status is IngestStatus.FAILED:
             failed.append(event)
         yield event
     if failed:
-        reasons = "\n".join(f"{event.document}: {getattr(event, 'error', '')}" for event in failed)
+        reasons = "\n".join(f"{event.document}: {event.error}" for event in failed)
         raise EvaluationError(
             f"{len(failed)} documents of the set could not be added, and its questions would be judged without "
             f"them. Fix or remove them in {folder / DOCUMENTS}, with their questions:\n{reasons}"
@@ -135,20 +131,13 @@ def ask(
     settings = with_changes(configuration.settings(assembly.settings), collection=collection)
     settings = settings.under(assembly.collection_settings.preset(settings.collection))
     parts = assembly.parts(settings, runs=_NullRunLog())
-    events = pipeline.answer(
-        question.question,
-        parts=replace(parts, scorer=CalibratedScorer(parts.scorer, calibration)),
-        settings=settings,
-        history=question.history,
-        steps=configuration.steps,
+    parts = replace(parts, scorer=CalibratedScorer(parts.scorer, calibration))
+    recording = pipeline.answer(
+        question.question, parts=parts, settings=settings, history=question.history, steps=configuration.steps
     )
-    (run,) = (event.run for event in events if isinstance(event, RunFinished))
-    return run
-
-
-def recorded_web(questions: Sequence[Question]) -> AbstractContextManager[str]:
-    """Serve the recorded web results of all questions on this computer; the context is the address."""
-    return recorded_search([result for question in questions for result in question.web])
+    for _ in recording:
+        pass
+    return recording.run
 
 
 _SCORE_SETTINGS = ("k", "candidates", "strip_mode", "window_words", "relevance_format")
@@ -191,8 +180,8 @@ class LabelledData:
                 scored = score_question(question, parts, settings)
                 kept.keep(question.id, scored)
             # Two sets may ask the same question about different documents.
-            self.scores += [dataclasses.replace(one, question=f"{folder}/{one.question}") for one in scored[0]]
-            self.strips += [dataclasses.replace(one, question=f"{folder}/{one.question}") for one in scored[1]]
+            self.scores += [replace(one, question=f"{folder}/{one.question}") for one in scored[0]]
+            self.strips += [replace(one, question=f"{folder}/{one.question}") for one in scored[1]]
             yield number, len(evaluation_set.questions)
 
 
@@ -240,19 +229,14 @@ def set_assembly(assembly: Assembly, evaluation_set: EvaluationSet) -> Iterator[
     chosen = assembly.settings
     name = documents_key(evaluation_set.digest, embedder=chosen.embedder, chunk_tokens=chosen.chunk_tokens)
     data_dir = chosen.data_dir / "cache" / "calibrate" / name
-    own = Assembly(settings_module.with_changes(chosen, data_dir=data_dir, collection=DEFAULT_COLLECTION))
-    own.models.share(embedder=assembly.models.embedder, scorer=assembly.models.scorer)
-    try:
+    with closing(Assembly(with_changes(chosen, data_dir=data_dir, collection=DEFAULT_COLLECTION))) as own:
+        own.models.share(embedder=assembly.models.embedder, scorer=assembly.models.scorer)
         yield own
-    finally:
-        own.close()
 
 
 def _kept_scores(own: Assembly, settings: Settings) -> ScoreFile:
     """Return the cached scores of a set's documents for the current scorer and `settings`. Raises ModelError."""
-    shaped_by = [
-        str(own.calibrations.scorer_identity),
-        *(f"{name}={getattr(settings, name)}" for name in _SCORE_SETTINGS),
-    ]
-    digest = hashlib.sha256("\n".join([*shaped_by, SCORE_FIELDS]).encode()).hexdigest()[:16]
+    shaped_by = (f"{name}={getattr(settings, name)}" for name in _SCORE_SETTINGS)
+    key = "\n".join([str(own.calibrations.scorer_identity), *shaped_by, SCORE_FIELDS])
+    digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     return ScoreFile(own.settings.data_dir / f"scores-{digest}.jsonl")

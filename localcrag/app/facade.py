@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from localcrag.privacy import egress_log, log_file, private_folder
@@ -63,8 +62,6 @@ class Localcrag:
         first needed. The first instance guards the process; see `localcrag.guard`. Raises SettingsError, ModelError
         and StoreError.
         """
-        from localcrag.privacy.guard import guard  # noqa: PLC0415
-
         # This goes before the import below, because the libraries read their telemetry switches when imported.
         guard()
         # Imported here because it takes a second, and `import localcrag` must not wait for that.
@@ -75,9 +72,7 @@ class Localcrag:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def add(self, *paths: str | Path) -> list[IngestResult]:

@@ -7,11 +7,13 @@ retrieved. Only title and address are cleaned here, so that they cannot add a li
 from __future__ import annotations
 
 import hashlib
+import itertools
 import re
 import threading
 from collections.abc import Container, Generator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -27,7 +29,6 @@ from localcrag.records.ingest import IngestEvent, Upload
 from localcrag.records.passages import GradedPassage
 from localcrag.records.protocols import Vectors
 from localcrag.records.run import Run
-from localcrag.records.thresholds import uncalibrated_grade_thresholds
 from localcrag.runs import export, labels, statistics
 from localcrag.runs.export import ExportedSet, TrainingPair
 from localcrag.runs.labels import Label, LabelKind, Pin
@@ -95,11 +96,9 @@ def make_web_document(passage: GradedPassage) -> WebDocument:
 
 def free_name(document: WebDocument, taken: Container[str]) -> str:
     """Return the name of the document, numbered if it is taken."""
-    name, number = document.name, 1
-    while name in taken:
-        number += 1
-        name = f"{document.name.removesuffix('.md')} {number}.md"
-    return name
+    stem = document.name.removesuffix(".md")
+    names = itertools.chain([document.name], (f"{stem} {number}.md" for number in itertools.count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def _line(text: str) -> str:
@@ -152,12 +151,8 @@ class PastQuestions:
         """
         name = self._settings.collection(collection)
         now = self.rules(name)
-        then = DecisionRules(
-            policy=policy or now.policy,
-            upper=now.upper if upper is None else upper,
-            lower=now.lower if lower is None else lower,
-            enough_relevant=now.enough_relevant,
-        )
+        asked: dict[str, Any] = {"policy": policy, "upper": upper, "lower": lower}
+        then = replace(now, **{name: value for name, value in asked.items() if value is not None})
         if not 0 <= then.lower <= then.upper <= 1:
             raise SettingsError(
                 f"The thresholds lower ({then.lower:g}) and upper ({then.upper:g}) must be within 0..1, and lower not "
@@ -177,7 +172,7 @@ class PastQuestions:
         """
         settings = self._settings.now.under(preset or self._collection_settings.preset(collection))
         own = self._calibrations.in_force(collection).thresholds
-        limits = settings.thresholds(uncalibrated_grade_thresholds(own) if settings.scorer is ScorerKind.LLM else own)
+        limits = settings.thresholds(own)
         return DecisionRules(settings.policy, limits.upper, limits.lower, settings.relevance_threshold)
 
     def _explorer(self, collection: str) -> Explorer:
@@ -211,7 +206,7 @@ class Gaps:
         questions = statistics.open_questions(self._runs.lines(collection))
         if len(questions) < 2:
             return statistics.group_gaps(questions)
-        texts = [question.last.question for question in questions]
+        texts = [question.question for question in questions]
         with self._grouping:
             try:
                 if new := list(dict.fromkeys(text for text in texts if text not in self._question_vectors)):

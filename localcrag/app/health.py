@@ -13,12 +13,11 @@ import sqlite3
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
-from typing import ParamSpec
 
 from localcrag import __version__
 from localcrag.app.assembly import Assembly
@@ -32,9 +31,8 @@ from localcrag.privacy import log_file
 from localcrag.privacy.worker_process import confinement_mechanisms
 from localcrag.records.documents import BackupSummary, Document
 from localcrag.records.enums import IndexEngine, ScorerKind
-from localcrag.records.errors import LocalcragError, ModelDamaged, StoreError
+from localcrag.records.errors import LocalcragError, ModelDamaged, SearchError, StoreError
 from localcrag.records.models import FileState, ModelRole, is_served
-from localcrag.records.thresholds import uncalibrated_grade_thresholds
 from localcrag.settings import Settings
 from localcrag.storage import backup, salvage
 from localcrag.storage.collections import full_text
@@ -89,8 +87,8 @@ def examine(assembly: Assembly) -> Iterator[Finding]:
     yield _checked("language model", _llm, assembly)
     yield examine_privacy(assembly)
     yield from examine_stored(assembly)
-    yield _log_file(assembly.settings)
-    yield search_server(assembly.settings, assembly.web)
+    yield Finding("log", CheckState.OK, _log_file(settings))
+    yield search_server(settings, assembly.web)
 
 
 def examine_stored(assembly: Assembly) -> Iterator[Finding]:
@@ -100,15 +98,13 @@ def examine_stored(assembly: Assembly) -> Iterator[Finding]:
         yield _checked(f"collection {name}", _collection, assembly, name)
 
 
-def _log_file(settings: Settings) -> Finding:
+def _log_file(settings: Settings) -> str:
     """Return where the log file is, and its last errors."""
     path = settings.data_dir / log_file.FOLDER / log_file.NAME
     if not path.is_file():
-        return Finding("log", CheckState.OK, f"{path}: nothing was logged yet")
+        return f"{path}: nothing was logged yet"
     errors = log_file.last_lines(settings.data_dir, ERRORS_SHOWN, "ERROR", "CRITICAL")
-    if not errors:
-        return Finding("log", CheckState.OK, f"{path}: no errors")
-    return Finding("log", CheckState.OK, "\n        ".join([f"{path}, its last errors:", *errors]))
+    return "\n        ".join([f"{path}, its last errors:", *errors]) if errors else f"{path}: no errors"
 
 
 def examine_privacy(assembly: Assembly) -> Finding:
@@ -120,26 +116,22 @@ def search_server(settings: Settings, web: Web) -> Finding:
     """Return whether the configured SearXNG answers, and in JSON."""
     if not settings.searxng_url:
         return Finding("web search", CheckState.OFF, "no SearXNG is set (searxng_url), so the web is not searched")
-    try:
-        health = web.health()
-    except LocalcragError as error:
-        return Finding("web search", CheckState.FAILED, str(error))
+    return _checked("web search", _search, web)
+
+
+def _search(web: Web) -> str:
+    health = web.health()
     if health.error:
-        return Finding("web search", CheckState.FAILED, health.error)
+        raise SearchError(health.error)
     detail = f"{web.address} answers in JSON, {health.seconds:.2f} s"
     if health.failed_engines:
         detail += "; engines that failed: " + ", ".join(f"{name} ({why})" for name, why in health.failed_engines)
-    return Finding("web search", CheckState.OK, detail)
+    return detail
 
 
-Arguments = ParamSpec("Arguments")
-
-
-def _checked(
-    name: str, look: Callable[Arguments, str], *arguments: Arguments.args, **named: Arguments.kwargs
-) -> Finding:
+def _checked(name: str, look: Callable[..., str], *arguments: object) -> Finding:
     try:
-        return Finding(name, CheckState.OK, look(*arguments, **named))
+        return Finding(name, CheckState.OK, look(*arguments))
     except LocalcragError as error:
         return Finding(name, CheckState.FAILED, str(error))
 
@@ -153,9 +145,8 @@ def _files(assembly: Assembly, name: str) -> str:
     if is_served(name):
         return "on a server: no files on this computer"
     checks = [*assembly.library.verify(name)]
-    wrong = [check for check in checks if check.state in (FileState.MISSING, FileState.WRONG)]
-    if wrong:
-        what = ", ".join(f"{check.path.name} is {check.state}" for check in wrong)
+    wrong = (FileState.MISSING, FileState.WRONG)
+    if what := ", ".join(f"{check.path.name} is {check.state}" for check in checks if check.state in wrong):
         raise ModelDamaged(f"{name}: {what}. Download it again: localcrag models get {name}")
     unknown = sum(check.state is FileState.UNKNOWN for check in checks)
     size = sum(check.path.stat().st_size for check in checks if check.path.is_file())
@@ -174,7 +165,7 @@ def _relevance(assembly: Assembly) -> str:
     scorer, settings = assembly.calibrations.scorer(), assembly.settings.under(assembly.collection_settings.preset())
     own, applied = scorer.calibration.thresholds, assembly.calibrations.applied()
     by_llm = settings.scorer is ScorerKind.LLM
-    limits = settings.thresholds(uncalibrated_grade_thresholds(own) if by_llm else own)
+    limits = settings.thresholds(own)
     if is_served(settings.relevance):
         computes_in = f"its server ({assembly.models.served_scale})"
     else:
@@ -257,18 +248,17 @@ def _confined() -> Finding:
 def vector_engines(wanted: IndexEngine, why_not: str) -> Finding:
     """Return which library searches the vectors; `why_not` says why hnswlib cannot, if so."""
     if wanted is not IndexEngine.USEARCH and why_not:
-        return Finding(
-            "vector search",
-            CheckState.OFF,
+        text = (
             f"usearch searches all collections, because hnswlib cannot be imported ({why_not}). To compile it, install "
-            f'a C++ compiler, then run: {sys.executable} -m pip install "hnswlib>=0.8,<0.9"',
+            f'a C++ compiler, then run: {sys.executable} -m pip install "hnswlib>=0.8,<0.9"'
         )
+        return Finding("vector search", CheckState.OFF, text)
     if wanted is IndexEngine.AUTO:
-        beyond = f"up to {MOST_IN_HNSWLIB:,} different vectors in a collection, usearch for more"
-        return Finding("vector search", CheckState.OK, f"hnswlib {version('hnswlib')} {beyond}")
-    return Finding(
-        "vector search", CheckState.OK, f"{wanted} {version(wanted)} searches all collections (index_engine)"
-    )
+        limit = f"{MOST_IN_HNSWLIB:,} different vectors in a collection"
+        text = f"hnswlib {version('hnswlib')} up to {limit}, usearch for more"
+    else:
+        text = f"{wanted} {version(wanted)} searches all collections (index_engine)"
+    return Finding("vector search", CheckState.OK, text)
 
 
 def _graphics() -> Finding:
@@ -277,12 +267,9 @@ def _graphics() -> Finding:
 
 
 def _memory() -> Finding:
-    there = memory()
-    text = (
-        f"{there.total / 2**30:.1f} GiB of memory, {there.free / 2**30:.1f} GiB free"
-        if there
-        else "memory unknown on this system"
-    )
+    text, there = "memory unknown on this system", memory()
+    if there:
+        text = f"{there.total / 2**30:.1f} GiB of memory, {there.free / 2**30:.1f} GiB free"
     return Finding("machine", CheckState.OK, f"{counted(os.cpu_count() or 1, 'core')}, {text}, {platform.platform()}")
 
 
@@ -298,11 +285,8 @@ def restore(settings: Settings, file: Path) -> BackupSummary:
     path = settings.data_dir / DATABASE_NAME
     check_data_folder(path)
     restored = backup.restore(path, file, migrate)
-    database = Database(path)
-    try:
+    with closing(Database(path)) as database:
         database.restore_files(settings.data_dir)
-    finally:
-        database.close()
     return restored
 
 
@@ -318,14 +302,14 @@ def repair(settings: Settings) -> Iterator[Finding]:
     for name in REBUILT_FOLDERS:
         shutil.rmtree(settings.data_dir / name, ignore_errors=True)
     yield Finding("caches", CheckState.OK, "removed: localcrag makes faster copies of models again when it needs them")
-    assembly = Assembly(settings)
-    try:
+    with closing(Assembly(settings)) as assembly:
         chunks = salvage.rebuild_full_text(assembly.database)
         yield Finding("full text", CheckState.OK, f"rebuilt from {counted(chunks, 'chunk')}")
         for name in assembly.collections.names():
-            yield _repair_collection(assembly, name)
-    finally:
-        assembly.close()
+            if name in [one.name for one in assembly.collections.homes.elsewhere()]:
+                yield Finding(f"collection {name}", CheckState.OFF, "on a PostgreSQL server; not repaired")
+            else:
+                yield _checked(f"collection {name}", _repair_collection, assembly, name)
 
 
 def _repair_database(path: Path) -> Finding:
@@ -380,23 +364,16 @@ def _rebuild_indexes(live: sqlite3.Connection) -> bool:
     return mended
 
 
-def _repair_collection(assembly: Assembly, name: str) -> Finding:
+def _repair_collection(assembly: Assembly, name: str) -> str:
     """Chunk documents again that lost their chunks, and rebuild the index of a collection on this computer."""
-    if name in [one.name for one in assembly.collections.homes.elsewhere()]:
-        return Finding(f"collection {name}", CheckState.OFF, "on a PostgreSQL server; not repaired")
-    try:
-        cut = _recut(assembly, name)
-        index = assembly.collections.index(name)
-        index.refresh()
-        index.save()
-    except LocalcragError as error:
-        return Finding(f"collection {name}", CheckState.FAILED, str(error))
+    cut = _recut(assembly, name)
+    index = assembly.collections.index(name)
+    index.refresh()
+    index.save()
     recut = (
         f", {counted(cut, 'document')} chunked again from the stored text; to restore all headings, add the files again"
-        if cut
-        else ""
     )
-    return Finding(f"collection {name}", CheckState.OK, f"{counted(len(index), 'chunk')} in its rebuilt index{recut}")
+    return f"{counted(len(index), 'chunk')} in its rebuilt index{recut if cut else ''}"
 
 
 def _recut(assembly: Assembly, name: str) -> int:

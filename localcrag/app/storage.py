@@ -86,10 +86,8 @@ class Storage:
             with atomic_file(kept) as temporary:
                 shutil.copyfile(path, temporary)
         except OSError as error:
-            reason = error.strerror or str(error)
-            raise StoreError(
-                f"{name} was not imported: {reason}. Check that the disk is not full, and try again."
-            ) from error
+            reason = f"{name} was not imported: {error.strerror or error}."
+            raise StoreError(f"{reason} Check that the disk is not full, and try again.") from error
         return replace(backup_info, path=kept)
 
     def restore(self, path: Path) -> BackupSummary:
@@ -113,11 +111,8 @@ class Storage:
             self._forget()
             folder = self._data_dir
             egress_log.forget(folder)
-            for path in (
-                *(folder / name for name in DOCUMENT_DATA),
-                *folder.glob("scores-*.jsonl"),
-                *folder.glob("damaged-*"),
-            ):
+            leftovers = [*folder.glob("scores-*.jsonl"), *folder.glob("damaged-*")]
+            for path in (*(folder / name for name in DOCUMENT_DATA), *leftovers):
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
     def close(self, *, overwrites: bool = True) -> None:

@@ -35,75 +35,6 @@ def describe_failure(error: BaseException, happened: str) -> str:
     return f"{happened}: {type(error).__name__}: {error}. The terminal says more."
 
 
-Key = TypeVar("Key", bound=Hashable)
-Item = TypeVar("Item")
-
-
-class ObservableList(Generic[Key, Item]):
-    """Items by key, in insertion order. Hold `lock` to read and then change them in one step."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._items: dict[Key, Item] = {}
-        self._version = 0
-
-    @property
-    def lock(self) -> threading.Condition:
-        """The lock that keeps other threads from changing the list."""
-        return self._changed
-
-    def items(self) -> tuple[Item, ...]:
-        """Return a snapshot of all items."""
-        with self._changed:
-            return tuple(self._items.values())
-
-    def get(self, key: Key) -> Item | None:
-        """Return the item with this key, or None."""
-        with self._changed:
-            return self._items.get(key)
-
-    def put(self, key: Key, item: Item) -> None:
-        """Add an item, or replace the item with the same key."""
-        with self._changed:
-            self._items[key] = item
-            self._tell()
-
-    def change(self, key: Key, holds: Callable[[Item], bool], change: Callable[[Item], Item]) -> bool:
-        """Change the item with this key if `holds` is true of it. Return whether it was changed."""
-        with self._changed:
-            there = self._items.get(key)
-            if there is None or not holds(there):
-                return False
-            self.put(key, change(there))
-            return True
-
-    def remove(self, key: Key) -> None:
-        """Remove an item."""
-        with self._changed:
-            del self._items[key]
-            self._tell()
-
-    def follow(self, goes_on: Callable[[Item], bool]) -> Iterator[tuple[Item, ...]]:
-        """Yield all items now and after each change, until `goes_on` is false for all of them.
-
-        A new follower counts as a change: followers whose reader has gone wake up and notice it.
-        """
-        seen = -1
-        with self._changed:
-            self._tell()
-        while True:
-            with self._changed:
-                self._changed.wait_for(lambda: self._version != seen)  # noqa: B023 - called at once
-                seen, items = self._version, tuple(self._items.values())
-            yield items
-            if not any(map(goes_on, items)):
-                return
-
-    def _tell(self) -> None:
-        self._version += 1
-        self._changed.notify_all()
-
-
 class TaskState(StrEnum):
     """State of a task."""
 
@@ -156,7 +87,10 @@ class Cancelled(Exception):
 
 
 class BackgroundList(Generic[AnyTask]):
-    """Tasks of one kind, run by background threads in the order in which they were added."""
+    """Tasks of one kind, run by background threads in the order in which they were added.
+
+    Hold `lock` to read and then change the list in one step.
+    """
 
     def __init__(
         self, work: Work[AnyTask], failure_message: str, *, at_once: int, ended: Callable[[AnyTask], None] | None = None
@@ -167,22 +101,31 @@ class BackgroundList(Generic[AnyTask]):
         each task that is done or has failed, before the task can be retried.
         """
         self._work, self._failure_message, self._at_once, self._ended = work, failure_message, at_once, ended
-        self._tasks: ObservableList[Hashable, AnyTask] = ObservableList()
+        self.lock = threading.Condition()
+        self._tasks: dict[Hashable, AnyTask] = {}
+        self._version = 0
         self._threads: list[tuple[str, threading.Thread]] = []
         self._attempts = itertools.count(1)
 
-    @property
-    def lock(self) -> threading.Condition:
-        """The lock that keeps other threads from changing the list."""
-        return self._tasks.lock
-
     def items(self) -> tuple[AnyTask, ...]:
         """Return all tasks that were not dismissed."""
-        return self._tasks.items()
+        with self.lock:
+            return tuple(self._tasks.values())
 
     def follow(self) -> Iterator[tuple[AnyTask, ...]]:
-        """Yield all tasks now and after each change, until none is waiting or in progress."""
-        return self._tasks.follow(lambda one: one.open)
+        """Yield all tasks now and after each change, until none is waiting or in progress.
+
+        A new follower counts as a change: followers whose reader has gone wake up and notice it.
+        """
+        seen = -1
+        self._changed()
+        while True:
+            with self.lock:
+                self.lock.wait_for(lambda: self._version != seen)  # noqa: B023 - called at once
+                seen, items = self._version, self.items()
+            yield items
+            if not any(one.open for one in items):
+                return
 
     def start(self, task: AnyTask) -> None:
         """Queue a task, unless a task with the same key is waiting or in progress."""
@@ -190,7 +133,7 @@ class BackgroundList(Generic[AnyTask]):
             there = self._tasks.get(task.key)
             if there and there.open:
                 return
-            self._tasks.put(task.key, task)
+            self._put(task)
             # A lane has threads only while it has tasks.
             if sum(lane == task.lane for lane, _ in self._threads) < self._at_once:
                 # Thread names are logged, so they contain no name of a document.
@@ -203,7 +146,7 @@ class BackgroundList(Generic[AnyTask]):
         """Cancel these open tasks, or all if no keys are given. Completed work is kept."""
         with self.lock:
             for one in self._some(keys, still_open=True):
-                self._tasks.put(one.key, dataclasses.replace(one, state=TaskState.CANCELLED))
+                self._put(dataclasses.replace(one, state=TaskState.CANCELLED))
 
     def again(self, keys: Collection[Hashable], **fields: Any) -> None:
         """Retry these tasks if they have ended, after setting the fields in `fields`."""
@@ -216,7 +159,8 @@ class BackgroundList(Generic[AnyTask]):
         with self.lock:
             gone = self._some(keys, still_open=False)
             for one in gone:
-                self._tasks.remove(one.key)
+                del self._tasks[one.key]
+                self._changed()
             return gone
 
     def close(self) -> None:
@@ -242,7 +186,7 @@ class BackgroundList(Generic[AnyTask]):
                     self._threads.remove((lane, threading.current_thread()))
                     return
                 one = dataclasses.replace(waiting, state=TaskState.WORKING, attempt=next(self._attempts))
-                self._tasks.put(one.key, one)
+                self._put(one)
             try:
                 self._end(self._work(one, self._tell))
             except Cancelled:
@@ -252,24 +196,36 @@ class BackgroundList(Generic[AnyTask]):
                 self._end(dataclasses.replace(one, state=TaskState.FAILED, error=message))
 
     def _tell(self, now: AnyTask) -> None:
-        if not self._change(now, {TaskState.WORKING}):
+        if not self._update(now, {TaskState.WORKING}):
             raise Cancelled
 
     def _end(self, now: AnyTask) -> None:
         """Record the final state of a task. A task that finished just as it was cancelled counts as done."""
         before = {TaskState.WORKING, TaskState.CANCELLED} if now.state is TaskState.DONE else {TaskState.WORKING}
         with self.lock:
-            if self._change(now, before) and self._ended:
+            if self._update(now, before) and self._ended:
                 self._ended(now)
 
-    def _change(self, now: AnyTask, before: Collection[TaskState]) -> bool:
-        """Store a task if its stored state is one of `before` and the attempt is the same.
+    def _update(self, now: AnyTask, before: Collection[TaskState]) -> bool:
+        """Store a task if its stored state is one of `before` and the attempt is the same. Return whether it is.
 
         After a cancelled task was restarted, the entry belongs to the new attempt.
         """
-        return self._tasks.change(
-            now.key, lambda there: there.state in before and there.attempt == now.attempt, lambda _: now
-        )
+        with self.lock:
+            there = self._tasks.get(now.key)
+            if there is None or there.state not in before or there.attempt != now.attempt:
+                return False
+            self._put(now)
+            return True
+
+    def _put(self, task: AnyTask) -> None:
+        self._tasks[task.key] = task
+        self._changed()
+
+    def _changed(self) -> None:
+        with self.lock:
+            self._version += 1
+            self.lock.notify_all()
 
 
 Event = TypeVar("Event")
@@ -293,11 +249,6 @@ class Job(Generic[Event]):
         """Whether more events may come."""
         with self._changed:
             return not self._ended
-
-    @property
-    def stopped(self) -> bool:
-        """Whether a stop was requested."""
-        return self._stopped.is_set()
 
     def stop(self) -> None:
         """Close the generator before its next event."""
@@ -330,8 +281,10 @@ class Job(Generic[Event]):
         try:
             with closing(events()) as made:
                 for event in made:
-                    self._add(event)
-                    if self.stopped:
+                    with self._changed:
+                        self._events.append(event)
+                        self._changed.notify_all()
+                    if self._stopped.is_set():
                         break
         except BaseException as error:  # noqa: BLE001 - raised where the events are read
             self._error = error
@@ -341,11 +294,6 @@ class Job(Generic[Event]):
             with self._changed:
                 self._ended = True
                 self._changed.notify_all()
-
-    def _add(self, event: Event) -> None:
-        with self._changed:
-            self._events.append(event)
-            self._changed.notify_all()
 
 
 class PeriodicTask:

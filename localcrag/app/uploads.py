@@ -10,12 +10,12 @@ import dataclasses
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import Any, Never, TypeVar
 
 from localcrag.app.tasks import BackgroundList, Task, TaskState, UpdateTask
 from localcrag.records.enums import IngestStatus
@@ -23,12 +23,14 @@ from localcrag.records.errors import UnknownCollection, UnreadableDocument
 from localcrag.records.ingest import (
     FolderChange,
     FolderEvent,
+    GrowingUploads,
     IngestEvent,
     IngestProgress,
     IngestResult,
     Upload,
     UploadCount,
     WatchedFolder,
+    file_size,
 )
 from localcrag.text.places import UniqueNames, visible_name
 from localcrag.text.translation import ngettext
@@ -61,9 +63,14 @@ class FoundFiles:
         for path in self._paths:
             if path.is_dir():
                 within = path.resolve()
-                for file, closed in _walk(path):
-                    name = Path(file).relative_to(path).as_posix()
-                    yield _unreadable_folder(path, name, closed) if closed else _folder_file(Path(file), name, within)
+                for found, closed in _walk(path):
+                    file = Path(found)
+                    name = file.relative_to(path).as_posix()
+                    if closed:
+                        yield _unreadable_folder(path, name, closed)
+                    else:
+                        # A link that leads out is refused: the folder may come from somebody else.
+                        yield Upload(file, name, original=True, refused=link_refusal(file, name, within))
             else:
                 yield Upload(path, path.name, original=True)
 
@@ -80,7 +87,7 @@ class FoundFiles:
         for path in self._paths:
             for file, _ in _walk(path) if path.is_dir() else [(str(path), None)]:
                 files += 1
-                size += _size(file)
+                size += file_size(Path(file))
                 self._count = UploadCount(files, size, all=False)
         self._count = UploadCount(files, size, all=True)
 
@@ -115,13 +122,6 @@ def is_file_or_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _size(file: str) -> int:
-    try:
-        return Path(file).stat().st_size
-    except OSError:
-        return 0
-
-
 def _unreadable_folder(folder: Path, name: str, error: OSError) -> Upload:
     name = folder.name if name == "." else name
     reason = f"The folder {visible_name(name)} cannot be opened: {error.strerror or error}. Check who may read it."
@@ -133,11 +133,6 @@ def link_refusal(file: Path, name: str, folder: Path) -> str | None:
     if not file.is_symlink() or file.resolve().is_relative_to(folder):
         return None
     return f"{visible_name(name)} was left out: it is a link to a file outside of the folder. Add that file by itself."
-
-
-def _folder_file(file: Path, name: str, folder: Path) -> Upload:
-    """Return a file of a folder, refused if it is a link that leads out: the folder may come from somebody else."""
-    return Upload(file, name, original=True, refused=link_refusal(file, name, folder))
 
 
 Result = TypeVar("Result", bound=IngestResult | FolderChange)
@@ -189,7 +184,7 @@ class UploadTask(Task):
     id: int
     collection: str
     path: Path
-    copy: bool = True
+    copy: bool = False
     original: bool = False
     refused: str | None = None
     recognises: bool = False
@@ -234,25 +229,27 @@ def finish_task(one: UploadTask, own: Sequence[IngestResult], within: Sequence[I
     if error := next((result.error for result in own if result.error), None):
         locked = any(result.locked for result in own)
         message = "\n".join([error, *failed])
-        return dataclasses.replace(one, state=TaskState.FAILED, progress=None, error=message, locked=locked)
+        return dataclasses.replace(one, state=TaskState.FAILED, error=message, locked=locked)
     result = dataclasses.replace(own[0], warnings=(*own[0].warnings, *failed))
-    return dataclasses.replace(one, state=TaskState.DONE, progress=None, result=result)
+    return dataclasses.replace(one, state=TaskState.DONE, result=result)
 
 
 PAUSE_SECONDS = 0.2
 """Seconds between two checks whether a question is still being answered."""
 MAX_RESULTS = 20
 """Number of recognised documents that a row names, the latest ones."""
-Ingest = Callable[[Upload, str], Generator[IngestEvent, None, None]]
-"""Adds a file to a collection."""
-IngestFolder = Callable[[Path, str], Generator[IngestEvent, None, None]]
-"""Adds all files of a folder to a collection as it finds them."""
+Ingest = Callable[[Sequence[Upload] | GrowingUploads, str], Generator[IngestEvent, None, None]]
+"""Adds files to a collection."""
 ReadScans = Callable[[str, Callable[[], None]], Generator[IngestEvent, None, None]]
 """Recognises the text of a collection's scans; calls the function every few lines and passes on what it raises."""
 Follow = Callable[[int, Callable[[], None]], Generator[FolderEvent, None, None]]
 """Brings a watched folder, by its id, up to date; calls the function while waiting and passes on what it raises."""
 PendingScans = Callable[[], Sequence[str]]
 """Returns the collections that have scans waiting for text recognition."""
+
+
+def _no_events(*_: object) -> Generator[Never, None, None]:
+    yield from ()
 
 
 class Uploads:
@@ -262,22 +259,20 @@ class Uploads:
         self,
         ingest: Ingest,
         *,
-        ingest_folder: IngestFolder | None = None,
-        read_scans: ReadScans | None = None,
+        read_scans: ReadScans = _no_events,
         scanned: PendingScans = tuple,
-        follow: Follow | None = None,
+        follow: Follow = _no_events,
         busy: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Set the functions that do the work; without one, no row of its kind may be added.
+        """Set the functions that do the work.
 
         `scanned` names the collections with waiting scans. Text recognition pauses while `busy` returns True, because a
         question is being answered.
         """
-        self._busy = busy
-        self._passwords: dict[int, str] = {}
         self._ingest, self._read_scans, self._scanned = ingest, read_scans, scanned
-        self._ingest_folder, self._follow = ingest_folder, follow
-        self._files = BackgroundList(self._add, "{name} was not added", at_once=1, ended=_remove_if_done)
+        self._follow, self._busy = follow, busy
+        self._passwords: dict[int, str] = {}
+        self._files = BackgroundList(self._work, "{name} was not added", at_once=1, ended=_remove_if_done)
         self._ids = count(1)
 
     def add(self, paths: Sequence[Path], collection: str, *, copies: bool = True) -> None:
@@ -292,33 +287,17 @@ class Uploads:
             ):
                 self._files.dismiss(whole)
             for path, name in unique_names(paths).items():
-                self._files.start(
-                    UploadTask(id=next(self._ids), name=name, collection=collection, path=path, copy=copies)
-                )
+                self._queue(name, collection, path, copy=copies)
 
     def add_originals(self, uploads: Sequence[Upload], collection: str) -> None:
         """Queue files from their original location; they are never changed or deleted."""
         with self._files.lock:
             for one in uploads:
-                self._files.start(
-                    UploadTask(
-                        id=next(self._ids),
-                        name=one.name,
-                        collection=collection,
-                        path=one.path,
-                        copy=False,
-                        original=True,
-                        refused=one.refused,
-                    )
-                )
+                self._queue(one.name, collection, one.path, original=True, refused=one.refused)
 
     def add_folder(self, folder: Path, collection: str) -> None:
         """Queue all files of a folder, from their original location, as one row of the list."""
-        one = UploadTask(
-            id=next(self._ids), name=folder.name or str(folder), collection=collection, path=folder, copy=False,
-            original=True, folder=True,
-        )  # fmt: skip
-        self._files.start(one)
+        self._queue(folder.name or str(folder), collection, folder, original=True, folder=True)
 
     def recognise(self, collections: Sequence[str]) -> None:
         """Start text recognition for these collections, unless it is already under way."""
@@ -330,9 +309,7 @@ class Uploads:
                     continue  # The one under way also finds scans that were added since.
                 if last and last.state is TaskState.DONE:
                     self._files.dismiss([last.id])
-                self._files.start(
-                    UploadTask(id=next(self._ids), name=name, collection=name, path=Path(), copy=False, recognises=True)
-                )
+                self._queue(name, name, Path(), recognises=True)
 
     def sync_folder(self, folder: WatchedFolder) -> None:
         """Bring a watched folder up to date after the waiting files.
@@ -345,16 +322,10 @@ class Uploads:
                 return
             if ended := [one.id for one in rows if not one.open]:
                 self._files.dismiss(ended)
-            self._files.start(
-                UploadTask(
-                    id=next(self._ids),
-                    name=str(folder.path),
-                    collection=folder.collection,
-                    path=folder.path,
-                    copy=False,
-                    follows=folder.id,
-                )
-            )
+            self._queue(str(folder.path), folder.collection, folder.path, follows=folder.id)
+
+    def _queue(self, name: str, collection: str, path: Path, **fields: Any) -> None:
+        self._files.start(UploadTask(id=next(self._ids), name=name, collection=collection, path=path, **fields))
 
     def items(self) -> tuple[UploadTask, ...]:
         """Return all rows that were not dismissed."""
@@ -388,70 +359,49 @@ class Uploads:
         """Cancel all open rows and wait for the threads to finish."""
         self._files.close()
 
+    def _work(self, one: UploadTask, tell: UpdateTask[UploadTask]) -> UploadTask:
+        if one.recognises:
+            return self._recognised(one, tell)
+        if one.follows is not None:
+            one = self._followed(one, one.follows, tell)
+        else:
+            one = self._add_folder_files(one, tell) if one.folder else self._add(one, tell)
+        if not one.open:
+            # The row ends only now, when the index is up to date: the next question finds what the list reports as
+            # added.
+            self.recognise(self._scanned())
+        return one
+
     def _add(self, one: UploadTask, tell: UpdateTask[UploadTask]) -> UploadTask:
-        if one.recognises and self._read_scans:
-            return self._recognised(one, self._read_scans, tell)
-        if one.follows is not None and self._follow:
-            return self._followed(one, one.follows, self._follow, tell)
-        if one.folder and self._ingest_folder:
-            return self._add_folder_files(one, self._ingest_folder, tell)
         upload = Upload(
             one.path, one.name, original=one.original, password=self._passwords.pop(one.id, None), refused=one.refused
         )
         own: list[IngestResult] = []
         within: list[IngestResult] = []
-        with closing(self._ingest(upload, one.collection)) as events:
-            for event in events:
-                if isinstance(event, IngestProgress):
-                    one = dataclasses.replace(one, progress=event)
-                    tell(one)
-                else:
-                    (own if event.document == upload.name else within).append(event)
-        self.recognise(self._scanned())
-        # The row ends only now, when the index is up to date: the next question finds what the list reports as added.
+        for result in _results(one, self._ingest([upload], one.collection), tell):
+            (own if result.document == upload.name else within).append(result)
         return finish_task(one, own, within)
 
-    def _add_folder_files(self, one: UploadTask, ingest: IngestFolder, tell: UpdateTask[UploadTask]) -> UploadTask:
+    def _add_folder_files(self, one: UploadTask, tell: UpdateTask[UploadTask]) -> UploadTask:
         """Add the files of a folder. If cancelled, the files added so far stay."""
         failed: list[str] = []
         count = 0
-        with closing(ingest(one.path, one.collection)) as events:
-            for event in events:
-                if isinstance(event, IngestProgress):
-                    one = dataclasses.replace(one, progress=event)
-                    tell(one)
-                elif event.error:
-                    failed.append(event.error)
-                else:
-                    count += 1
-        self.recognise(self._scanned())
-        result = folder_result(one.name, count, failed)
-        return dataclasses.replace(one, state=TaskState.DONE, progress=None, result=result)
+        for result in _results(one, self._ingest(FoundFiles([one.path]), one.collection), tell):
+            if result.error:
+                failed.append(result.error)
+            else:
+                count += 1
+        return dataclasses.replace(one, state=TaskState.DONE, result=folder_result(one.name, count, failed))
 
-    def _followed(self, one: UploadTask, number: int, follow: Follow, tell: UpdateTask[UploadTask]) -> UploadTask:
-        """Bring a watched folder up to date, giving way to waiting files between two documents."""
-        with closing(follow(number, lambda: tell(one))) as events:
-            one = self._yield_to_files(one, events, tell)
-        if one.state is TaskState.DONE:
-            self.recognise(self._scanned())
-        return one
+    def _followed(self, one: UploadTask, number: int, tell: UpdateTask[UploadTask]) -> UploadTask:
+        """Bring a watched folder up to date. Return the row as waiting if files wait: they go between two documents."""
+        with closing(_results(one, self._follow(number, lambda: tell(one)), tell)) as results:
+            for _ in results:
+                if any(file.state is TaskState.WAITING and not file.later for file in self.items()):
+                    return dataclasses.replace(one, state=TaskState.WAITING)
+        return dataclasses.replace(one, state=TaskState.DONE)
 
-    def _yield_to_files(
-        self, one: UploadTask, events: Iterable[IngestEvent | FolderEvent], tell: UpdateTask[UploadTask]
-    ) -> UploadTask:
-        """Consume the events. Return the row done, or waiting again if files are waiting.
-
-        This is checked between two documents.
-        """
-        for event in events:
-            if isinstance(event, IngestProgress):
-                one = dataclasses.replace(one, progress=event)
-                tell(one)
-            elif any(file.state is TaskState.WAITING and not file.later for file in self.items()):
-                return dataclasses.replace(one, state=TaskState.WAITING, progress=None)
-        return dataclasses.replace(one, state=TaskState.DONE, progress=None)
-
-    def _recognised(self, one: UploadTask, read_scans: ReadScans, tell: UpdateTask[UploadTask]) -> UploadTask:
+    def _recognised(self, one: UploadTask, tell: UpdateTask[UploadTask]) -> UploadTask:
         """Recognise the scans of a collection. If cancelled, it ends within a few lines; pages already read stay."""
         now = one
 
@@ -462,17 +412,27 @@ class Uploads:
                 time.sleep(PAUSE_SECONDS)
                 tell(now)
 
-        try:
-            with closing(read_scans(one.collection, go_on)) as events:
-                for event in events:
-                    if isinstance(event, IngestProgress):
-                        now = dataclasses.replace(now, progress=event)
-                    else:
-                        now = dataclasses.replace(now, results=(*now.results, event)[-MAX_RESULTS:])
-                    tell(now)
-        except UnknownCollection:
-            pass  # The collection was deleted or renamed. After a rename, the next start reads the remaining scans.
+        # The collection may be deleted or renamed. After a rename, the next start reads the remaining scans.
+        with suppress(UnknownCollection), closing(self._read_scans(one.collection, go_on)) as events:
+            for event in events:
+                if isinstance(event, IngestProgress):
+                    now = dataclasses.replace(now, progress=event)
+                else:
+                    now = dataclasses.replace(now, results=(*now.results, event)[-MAX_RESULTS:])
+                tell(now)
         return dataclasses.replace(now, state=TaskState.DONE, progress=None)
+
+
+def _results(
+    one: UploadTask, events: Generator[IngestProgress | Result, None, None], tell: UpdateTask[UploadTask]
+) -> Generator[Result, None, None]:
+    """Yield the results among the events, and report the progress of a row in between."""
+    with closing(events):
+        for event in events:
+            if isinstance(event, IngestProgress):
+                tell(dataclasses.replace(one, progress=event))
+            else:
+                yield event
 
 
 def _remove_if_done(one: UploadTask) -> None:

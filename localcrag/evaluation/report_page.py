@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from localcrag.evaluation.analysis import ALL, KEYS, ComparisonVerdict, KeyFigure, Paired
@@ -14,6 +13,7 @@ from localcrag.evaluation.metrics import BY_NAME, Better
 from localcrag.evaluation.report_plots import Plot
 from localcrag.evaluation.wording import NONE, Estimate, PairedDifference, chance, direction, interval, number
 from localcrag.records.evaluation_set import AnswerLocation
+from localcrag.runs.export import template_environment
 from localcrag.text.sanitize import escape_markdown_line
 from localcrag.text.words import one_line
 
@@ -107,13 +107,7 @@ def row(name: str, *cells: ReportCell | str) -> ReportRow:
     return ReportRow(name, tuple(ReportCell(one) if isinstance(one, str) else one for one in cells))
 
 
-_TEMPLATES = Environment(
-    loader=PackageLoader("localcrag.evaluation"),
-    autoescape=select_autoescape(),
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+_TEMPLATES = template_environment("localcrag.evaluation")
 _SIGNS = {Tone.BETTER: "▲", Tone.WORSE: "▼", Tone.NONE: ""}
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -184,21 +184,19 @@ def _lines(path: Path) -> list[tuple[int, str]]:
 
 
 def _question(name: str, line: _Line) -> Question:
-    held_by = AnswerLocation.NOWHERE
-    if line.answers:
-        held_by = AnswerLocation.DOCUMENTS
-        if line.documents == [] and line.web:
-            held_by = AnswerLocation.WEB  # The set has accepted strings, and states that no document contains them.
-    elif line.web_answers:
+    # A set with accepted strings may state that no document contains them, with an empty list of documents.
+    if line.web_answers or (line.answers and line.documents == [] and line.web):
         held_by = AnswerLocation.WEB
+    else:
+        held_by = AnswerLocation.DOCUMENTS if line.answers else AnswerLocation.NOWHERE
     return Question(
         id=name,
         question=line.question,
         held_by=held_by,
         answers=tuple(line.answers or line.web_answers),
         documents=tuple(line.documents or ()),
-        web=tuple(WebResult(result.title, result.url, result.content, result.published) for result in line.web),
-        history=tuple(Turn(turn.question, turn.answer) for turn in line.history),
+        web=tuple(WebResult(**result.model_dump()) for result in line.web),
+        history=tuple(Turn(**turn.model_dump()) for turn in line.history),
     )
 
 
@@ -233,11 +231,8 @@ def dump(questions: Sequence[Question]) -> Iterator[str]:
         if question.held_by is AnswerLocation.WEB:
             line["web_answers"] = list(question.answers)
         if question.web:
-            line["web"] = [
-                {"title": web.title, "url": web.url, "content": web.content}
-                | ({"published": web.published} if web.published else {})
-                for web in question.web
-            ]
+            plain = map(asdict, question.web)
+            line["web"] = [{key: text for key, text in web.items() if text or key != "published"} for web in plain]
         if question.history:
-            line["history"] = [{"question": turn.question, "answer": turn.answer} for turn in question.history]
+            line["history"] = [asdict(turn) for turn in question.history]
         yield json.dumps(line, ensure_ascii=False) + "\n"

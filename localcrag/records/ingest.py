@@ -232,7 +232,7 @@ class TimeEstimate:
 
     def __init__(self, uploads: Sequence[Upload] | GrowingUploads) -> None:
         if isinstance(uploads, Sequence):
-            total = UploadCount(len(uploads), sum(_size(upload.path) for upload in uploads), all=True)
+            total = UploadCount(len(uploads), sum(file_size(upload.path) for upload in uploads), all=True)
             self.count: Callable[[], UploadCount] = lambda: total
         else:
             self.count = uploads.count
@@ -241,12 +241,12 @@ class TimeEstimate:
 
     def finished(self, upload: Upload) -> None:
         """Count a file as done."""
-        self._done += _size(upload.path)
+        self._done += file_size(upload.path)
 
     def seconds_left(self, upload: Upload, share: float) -> float | None:
         """Return the estimate when `share` (0..1) of this file is done; None while files are still being found."""
         count = self.count()
-        done = self._done + share * _size(upload.path)
+        done = self._done + share * file_size(upload.path)
         if done <= 0 or count.size <= 0 or not count.all:
             return None
         return max(0.0, (time.perf_counter() - self._start) * (count.size - done) / done)
@@ -284,7 +284,8 @@ class FileProgress:
         return IngestProgress(self._upload.name, self._number, files, phase, done, total, left, more=not count.all)
 
 
-def _size(path: Path) -> int:
+def file_size(path: Path) -> int:
+    """Return the size of a file in bytes; 0 if it cannot be read."""
     try:
         return path.stat().st_size
     except OSError:

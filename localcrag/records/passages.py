@@ -14,7 +14,7 @@ from typing import Annotated
 from pydantic import Field
 
 from localcrag.records.enums import Grade, Origin, StripReason
-from localcrag.text.places import SheetRow
+from localcrag.text.places import SheetRow, place_name
 from localcrag.text.titles import SEPARATOR, with_context
 
 
@@ -66,6 +66,11 @@ class Passage:
     def in_context(self) -> str:
         """The text as models score it, with title, section and lead before it."""
         return with_context(self.title, self.text, section=self.section, lead=self.lead)
+
+    @property
+    def place(self) -> str:
+        """The place of the passage in words: the address of a web page, or the document with page or rows."""
+        return self.url or place_name(self.document or "", self.page, self.rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,12 +143,6 @@ class Choice:
         own = self.sentences.get((strip.passage, strip.start))
         return self.passages.get(strip.passage) if own is None else own
 
-    def and_then(self, other: Choice) -> Choice:
-        """Return both choices together; where they differ, `other` applies."""
-        # A later choice about a passage applies to all its sentences.
-        kept = {key: chosen for key, chosen in self.sentences.items() if key[0] not in other.passages}
-        return Choice({**kept, **other.sentences}, {**self.passages, **other.passages})
-
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -160,6 +159,10 @@ class Source:
     title: str | None
     dated: str | None = None
     also: tuple[str, ...] = ()
+
+    def place(self, rows: Sequence[SheetRow] = ()) -> str:
+        """Return the place in words: the address of a web page, or the document with page or rows."""
+        return self.url or place_name(self.document or "", self.page, rows, self.also)
 
 
 @dataclass(frozen=True, slots=True)

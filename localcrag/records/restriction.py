@@ -49,7 +49,7 @@ class Restriction:
         """Return whether a document meets all conditions."""
 
         def fits(part: str) -> bool:
-            return any(_HAS[part](document, value) for value in getattr(self, part))
+            return any(_has(document, part, value) for value in getattr(self, part))
 
         in_place = fits("documents") or fits("folders") or not (self.documents or self.folders)
         tagged, kind_fits = fits("tags") or not self.tags, fits("kinds") or not self.kinds
@@ -60,9 +60,9 @@ class Restriction:
         """Return, in words, the conditions that no document meets."""
         return tuple(
             _IN_WORDS[name](value)
-            for name, has in _HAS.items()
+            for name in _LISTS
             for value in getattr(self, name)
-            if not any(has(document, value) for document in documents)
+            if not any(_has(document, name, value) for document in documents)
         )
 
     def in_words(self) -> str:
@@ -102,20 +102,17 @@ def parent_folders(name: str) -> list[str]:
     return ["/".join(parts[: at + 1]) for at in range(len(parts))]
 
 
-def _has_name(document: Document, name: str) -> bool:
-    return any(_matches(one, name) for one in document.names)
-
-
-def _is_in_folder(document: Document, folder: str) -> bool:
-    return any(_matches(one, folder.strip("/")) for name in document.names for one in parent_folders(name))
-
-
-def _tagged(document: Document, tag: str) -> bool:
-    return any(_matches(one, tag) for one in document.tags)
-
-
-def _has_kind(document: Document, kind: str) -> bool:
-    return _matches(document.kind, kind)
+def _has(document: Document, part: str, wanted: str) -> bool:
+    """Return whether a document has a name, folder, tag or kind, as `part` says, that matches `wanted`."""
+    match part:
+        case "documents":
+            return any(_matches(name, wanted) for name in document.names)
+        case "folders":
+            folders = (folder for name in document.names for folder in parent_folders(name))
+            return any(_matches(folder, wanted.strip("/")) for folder in folders)
+        case "tags":
+            return any(_matches(tag, wanted) for tag in document.tags)
+    return _matches(document.kind, wanted)
 
 
 def _matches(name: str, wanted: str) -> bool:
@@ -136,12 +133,6 @@ def _day(text: object) -> str | None:
     return day
 
 
-_HAS: Mapping[str, Callable[[Document, str], bool]] = {
-    "documents": _has_name,
-    "folders": _is_in_folder,
-    "tags": _tagged,
-    "kinds": _has_kind,
-}
 _IN_WORDS: Mapping[str, Callable[[str], str]] = {
     "documents": lambda name: _("no document is called “%(name)s”", name=name),
     "folders": lambda name: _("there is no folder “%(name)s”", name=name),

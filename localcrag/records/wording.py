@@ -80,14 +80,12 @@ def _operation(done: Computation) -> str:
     column = done.column or ""
     if done.few > 1:
         highest = done.operation is Operation.MAXIMUM
-        few = _("%(num)s highest values of %(column)s") if highest else _("%(num)s lowest values of %(column)s")
-        return few.replace("%(num)s", str(done.few)).replace("%(column)s", column)
+        text = _("%(num)s highest values of %(column)s") if highest else _("%(num)s lowest values of %(column)s")
+        return text.replace("%(num)s", str(done.few)).replace("%(column)s", column)
     if done.operation is Operation.DIFFERENCE and done.pick:
         greatest = done.pick is Operation.MAXIMUM
-        two_columns = (
-            _("greatest difference between %(column)s") if greatest else _("smallest difference between %(column)s")
-        )
-        return two_columns.replace("%(column)s", column)
+        text = _("greatest difference between %(column)s") if greatest else _("smallest difference between %(column)s")
+        return text.replace("%(column)s", column)
     names = {
         Operation.COUNT: _("number of different values of %(column)s") if done.column else _("number of rows"),
         Operation.SUM: _("total of %(column)s"),

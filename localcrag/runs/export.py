@@ -3,46 +3,39 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from itertools import pairwise
 from types import MappingProxyType
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from localcrag.records.enums import StripReason
+from localcrag.records import wording
 from localcrag.records.errors import LabelError
 from localcrag.records.evaluation_set import AnswerLocation, Question, dump
-from localcrag.records.passages import Evidence, GradedPassage, Source, Strip, citations, cited
+from localcrag.records.passages import Evidence, GradedPassage, Source, cited
 from localcrag.records.run import Chat, ChatTurn, Computation, Run, StepCost, TurnState
-from localcrag.records.wording import (
-    compare_with_thresholds,
-    computation_in_words,
-    groups_header,
-    left_out_in_words,
-    operation_in_words,
-    result_in_words,
-    rows_in_words,
-)
-from localcrag.runs.labels import Label, LabelKind
+from localcrag.runs.labels import Circumstances, Label, LabelKind
 from localcrag.runs.recording import describe_grader, describe_reading, describe_scope, describe_totals, totals
-from localcrag.text import places
-from localcrag.text.places import place_name
 from localcrag.text.sanitize import escape_markdown, escape_markdown_line
 from localcrag.text.translation import format_decimals
 from localcrag.text.translation import gettext as _
 from localcrag.text.words import one_line
 
-TEMPLATES = Environment(
-    loader=PackageLoader("localcrag.runs"),
-    autoescape=select_autoescape(),
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+
+def template_environment(package: str, extensions: Sequence[str] = ()) -> Environment:
+    """Return the environment of a package's templates, which escapes all text."""
+    loader = PackageLoader(package)
+    return Environment(
+        loader=loader, extensions=extensions, autoescape=select_autoescape(), undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+
+
+TEMPLATES = template_environment("localcrag.runs")
 UNANSWERED = {TurnState.ASKED: "Not answered yet.", TurnState.STOPPED: "Stopped.", TurnState.FAILED: "Failed."}
 
 
@@ -67,103 +60,96 @@ class CitedEvidence:
     place: str
 
 
+@dataclass(frozen=True, slots=True)
+class ExportedTurn:
+    """A turn with its run, if that is still stored, and what is shown of them.
+
+    `answer` may be the reason why there is none; `about` says how it came about; `sources` is the evidence it cites.
+    """
+
+    turn: ChatTurn
+    run: Run | None
+    answer: str
+    about: Sequence[str]
+    sources: Sequence[CitedEvidence]
+
+
 def export(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run], form: ExportForm) -> str:
     """Return a conversation in the given format.
 
     `turns` are its visible branch; `runs` are the stored runs by id, some of which may have been deleted.
     """
+    read = [_exported(turn, runs.get(turn.run_id or "")) for turn in turns]
     match form:
         case ExportForm.MARKDOWN:
-            return _markdown(chat, turns, runs)
+            return _markdown(chat, read)
         case ExportForm.JSON:
-            return _json(chat, turns, runs)
+            return _json(chat, read)
         case ExportForm.HTML:
-            return _html(chat, turns, runs)
+            return TEMPLATES.get_template("chat.html").render(chat=chat, turns=read)
 
 
-def cited_sources(turn: ChatTurn, runs: Mapping[str, Run]) -> list[CitedEvidence]:
-    """Return the evidence that a turn's answer cites, in the order of its numbers."""
-    run = runs.get(turn.run_id or "")
+def _exported(turn: ChatTurn, run: Run | None) -> ExportedTurn:
+    answer = turn.answer or UNANSWERED.get(turn.state, "")
     if run is None:
-        return []
+        return ExportedTurn(turn, None, answer, (), ())
     sources = {source.id: source for source in run.sources}
-    numbers = set(citations(turn.answer))
-    return [
-        CitedEvidence(p.n, one_line(p.text), source_place(sources[p.source], p)) for p in run.evidence if p.n in numbers
+    evidence = [
+        CitedEvidence(piece.n, one_line(piece.text), source_place(sources[piece.source], piece))
+        for piece in cited(turn.answer, run.evidence)
     ]
+    return ExportedTurn(turn, run, answer, describe_run(run), evidence)
 
 
 def source_place(source: Source, piece: Evidence) -> str:
     """Return the place of a piece of evidence, in words: document with page or rows, or title and address."""
-    if source.url:
-        return f"{source.title}, {source.url}" if source.title else source.url
-    return places.place_name(str(source.document), source.page, piece.rows, source.also)
+    place = source.place(piece.rows)
+    return f"{source.title}, {place}" if source.url and source.title else place
 
 
 def describe_run(run: Run) -> list[str]:
     """Return how an answer came about, in words: the action, the documents searched, the computation."""
     lines = [f"{run.action}: {run.rule}"] if run.action else []
-    if run.scope and run.scope.restriction:
-        lines.append(describe_scope(run))
+    if run.scope and run.scope.restriction and (searched := describe_scope(run)):
+        lines.append(searched)
     if run.computation:
-        lines.append(_("computed by the app: %(what)s", what=computation_in_words(run.computation)))
-    return [line for line in lines if line]
+        lines.append(_("computed by the app: %(what)s", what=wording.computation_in_words(run.computation)))
+    return lines
 
 
-def _answer(turn: ChatTurn) -> str:
-    return turn.answer or UNANSWERED.get(turn.state, "")
-
-
-def _markdown(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) -> str:
+def _markdown(chat: Chat, turns: Sequence[ExportedTurn]) -> str:
     parts = [
         f"# {escape_markdown_line(chat.title)}",
         f"{chat.created_at[:10]}, collection {escape_markdown_line(chat.collection)}",
     ]
-    for turn in turns:
-        parts += [f"## {escape_markdown_line(one_line(turn.question))}", escape_markdown(_answer(turn))]
-        run = runs.get(turn.run_id or "")
-        if run:
-            parts += [f"*{escape_markdown_line(one_line(line))}*" for line in describe_run(run)]
-        if sources := cited_sources(turn, runs):
-            lines = (
-                f"- \\[{one.n}\\] {escape_markdown_line(one.place)}: “{escape_markdown_line(one.text)}”"
-                for one in sources
-            )
+    for one in turns:
+        parts += [f"## {escape_markdown_line(one_line(one.turn.question))}", escape_markdown(one.answer)]
+        parts += [f"*{escape_markdown_line(one_line(line))}*" for line in one.about]
+        lines = [
+            f"- \\[{source.n}\\] {escape_markdown_line(source.place)}: “{escape_markdown_line(source.text)}”"
+            for source in one.sources
+        ]
+        if lines:
             parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
 
-def _json(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) -> str:
+def _json(chat: Chat, turns: Sequence[ExportedTurn]) -> str:
     written = [
         {
             "number": number,
-            "question": turn.question,
-            "answer": turn.answer,
-            "run_id": turn.run_id,
-            "state": turn.state,
-            "action": run.action if (run := runs.get(turn.run_id or "")) else None,
-            "searched": describe_scope(run) if run else "",
-            "computation": dataclasses.asdict(run.computation) if run and run.computation else None,
-            "sources": [dataclasses.asdict(one) for one in cited_sources(turn, runs)],
+            "question": one.turn.question,
+            "answer": one.turn.answer,
+            "run_id": one.turn.run_id,
+            "state": one.turn.state,
+            "action": one.run and one.run.action,
+            "searched": describe_scope(one.run) if one.run else "",
+            "computation": dataclasses.asdict(one.run.computation) if one.run and one.run.computation else None,
+            "sources": [dataclasses.asdict(source) for source in one.sources],
         }
-        for number, turn in enumerate(turns, start=1)
+        for number, one in enumerate(turns, start=1)
     ]
     return json.dumps({**dataclasses.asdict(chat), "turns": written}, ensure_ascii=False, indent=2) + "\n"
-
-
-def _html(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run]) -> str:
-    return TEMPLATES.get_template("chat.html").render(
-        chat=chat,
-        turns=[
-            (
-                turn,
-                _answer(turn),
-                describe_run(run) if (run := runs.get(turn.run_id or "")) else [],
-                cited_sources(turn, runs),
-            )
-            for turn in turns
-        ],
-    )
 
 
 _UNSAFE = re.compile(r"[^\w.()+&-]+")
@@ -203,21 +189,20 @@ def make_evaluation_set(
     without what was labelled wrong; a good abstention has no answer. An answer labelled bad makes a question without an
     answer if all its passages were labelled not relevant. Raises LabelError if no question is left.
     """
-    answers = [label for label in labels if label.kind is LabelKind.ANSWER and label.circumstances]
+    answers = [(one, one.circumstances) for one in labels if one.kind is LabelKind.ANSWER and one.circumstances]
     if not answers:
         raise LabelError("There is nothing to export: no answer of this collection is labelled good or bad yet.")
     questions: list[Question] = []
     left_out: list[tuple[str, str]] = []
     wanted: set[str] = set()
-    for answer in answers:
+    for answer, kept in answers:
         own = [label for label in labels if label.run_id == answer.run_id]
-        question, why = _question(answer, own, texts, pinned.get(answer.run_id))
+        question, why = _question(answer, kept, own, texts, pinned.get(answer.run_id))
         if question is None:
             left_out.append((answer.question, why))
-            continue
-        questions.append(question)
-        kept = answer.circumstances
-        wanted.update((*question.documents, *(kept.documents if kept else ())))
+        else:
+            questions.append(question)
+            wanted.update((*question.documents, *kept.documents))
     names = _file_names(sorted(name for name in wanted if name in texts))
     if not questions or not names:
         reasons = "; ".join(dict.fromkeys(why for _, why in left_out)) or "none of their documents is there any more"
@@ -239,22 +224,19 @@ def make_training_pairs(labels: Sequence[Label]) -> tuple[TrainingPair, ...]:
     there is no pair.
     """
     found: dict[tuple[str, str], TrainingPair] = {}
-    for label in labels:
+    for label in reversed(labels):
         if label.kind is LabelKind.PASSAGE:
             pair = TrainingPair(label.question, label.text, int(label.good), "passage")
         elif label.kind is LabelKind.SENTENCE and label.good and label.evidence:
             pair = TrainingPair(label.question, label.evidence, 1, "sentence")
         else:
             continue
-        key = (pair.question.casefold(), one_line(pair.text))
-        # Removed first, because a dictionary keeps the place of a key that is only overwritten.
-        found.pop(key, None)
-        found[key] = pair
+        found.setdefault((pair.question.casefold(), one_line(pair.text)), pair)
     if not found:
         raise LabelError(
             "There is nothing to export: no passage is labelled relevant or not relevant yet, and no sentence right."
         )
-    return tuple(found.values())
+    return tuple(reversed(found.values()))
 
 
 def training_lines(pairs: Sequence[TrainingPair]) -> tuple[str, ...]:
@@ -263,11 +245,9 @@ def training_lines(pairs: Sequence[TrainingPair]) -> tuple[str, ...]:
 
 
 def _question(
-    answer: Label, own: Sequence[Label], texts: Mapping[str, str], pin: Question | None
+    answer: Label, kept: Circumstances, own: Sequence[Label], texts: Mapping[str, str], pin: Question | None
 ) -> tuple[Question | None, str]:
     """Return the question that a labelled answer makes, or None and the reason why it makes none."""
-    kept = answer.circumstances
-    assert kept is not None, "make_evaluation_set takes only those"  # noqa: S101
     # The question as it was understood: a set's question has to make sense without the chat it came from.
     case = dataclasses.replace(pin or kept.case, question=answer.question, history=())
     if pin is None and not answer.good:
@@ -298,14 +278,11 @@ def _file_names(names: Sequence[str]) -> dict[str, str]:
     given = {}
     for name in names:
         plain = _UNSAFE.sub("_", name).strip("._") or "document"
-        ending = "" if plain.lower().endswith(_TEXT) else ".txt"
-        file, number = f"{plain}{ending}", 1
+        plain += "" if plain.lower().endswith(_TEXT) else ".txt"
+        numbered = itertools.chain([plain], (f"{number}-{plain}" for number in itertools.count(2)))
         # Some file systems ignore case in names.
-        while file.lower() in taken:
-            number += 1
-            file = f"{number}-{plain}{ending}"
-        taken.add(file.lower())
-        given[name] = file
+        given[name] = next(file for file in numbered if file.lower() not in taken)
+        taken.add(given[name].lower())
     return given
 
 
@@ -345,11 +322,8 @@ def _head(run: Run) -> str:
     ]
     if run.standalone_question != run.question:
         lines.insert(0, f"understood as: {_text(run.standalone_question)}")
-    if reading := describe_reading(run):
-        lines.append(_text(reading))
-    if scope := describe_scope(run):
-        lines.append(_text(scope))
-    for first, second in pairwise(run.attempts):
+    lines += [_text(line) for line in (describe_reading(run), describe_scope(run)) if line]
+    for first, second in itertools.pairwise(run.attempts):
         lines.append(f"First search: {first.action} ({_text(first.rule)}). Searched again for: {_text(second.query)}")
     if run.replays:
         lines.append(f"a replay of {run.replays}")
@@ -364,17 +338,17 @@ def _computation(done: Computation) -> str:
     lines = [f"table: {_text(done.table or done.title or done.document)}, {_text(done.document)}"]
     if done.pages:
         lines.append("pages: " + ", ".join(map(str, done.pages)))
-    lines.append(f"operation: {_text(operation_in_words(done))}")
+    lines.append(f"operation: {_text(wording.operation_in_words(done))}")
     lines += [f"where: {_text(condition)}" for condition in done.filters]
-    lines.append(f"result: {_text(result_in_words(done))}")
-    lines.append(f"over {done.row_count} of {rows_in_words(done.total_rows)}")
-    lines += map(_text, [*left_out_in_words(done), *done.notes])
+    lines.append(f"result: {_text(wording.result_in_words(done))}")
+    lines.append(f"over {done.row_count} of {wording.rows_in_words(done.total_rows)}")
+    lines += map(_text, [*wording.left_out_in_words(done), *done.notes])
     groups = [[_text(group.name), _text(group.result), str(group.rows)] for group in done.groups]
     rows = [[_text(cell) for cell in row.cells] for row in done.rows]
     more = done.row_count - len(done.rows)
     parts = [
         "## Computed from a table\n\n" + _items(lines),
-        _table("Results of the table", [_text(name) for name in groups_header(done)], groups),
+        _table("Results of the table", [_text(name) for name in wording.groups_header(done)], groups),
         _table("Rows counted", [_text(name) for name in done.header], rows),
         f"And {more} more, which the run does not keep." if more > 0 else "",
     ]
@@ -384,7 +358,7 @@ def _computation(done: Computation) -> str:
 def _sources(run: Run) -> str:
     named = {source.id: source for source in run.sources}
     lines = [
-        f"- \\[{piece.n}\\] {_place(named[piece.source], piece)}: “{_text(piece.text)}”"
+        f"- \\[{piece.n}\\] {_text(named[piece.source].place(piece.rows))}: “{_text(piece.text)}”"
         for piece in cited(run.answer, run.evidence)
     ]
     return "### Sources\n\n" + "\n".join(lines) if lines else ""
@@ -400,7 +374,7 @@ def _support(run: Run) -> str:
 
 def _passages(run: Run) -> str:
     rows = [
-        [_where(passage), f"{passage.relevance:.2f}", passage.grade, _reason(passage, run),
+        [_text(passage.place), f"{passage.relevance:.2f}", passage.grade, _reason(passage, run),
          _text(passage.text[:PASSAGE_CHARACTERS])]
         for passage in sorted(run.passages, key=lambda passage: -passage.relevance)
     ]  # fmt: skip
@@ -408,15 +382,17 @@ def _passages(run: Run) -> str:
 
 
 def _reason(passage: GradedPassage, run: Run) -> str:
-    reason = compare_with_thresholds(passage.relevance, run.thresholds) if passage.scored else "not scored"
+    reason = wording.compare_with_thresholds(passage.relevance, run.thresholds) if passage.scored else "not scored"
     return f"{reason}; {_text(passage.reason)}" if passage.reason else reason
 
 
 def _strips(run: Run) -> str:
     def listed(kept: bool) -> str:
-        chosen: list[Strip] = [strip for strip in run.strips if strip.kept is kept]
-        why = {None: ""} | {reason: f" ({reason})" for reason in StripReason}
-        lines = [f"{strip.relevance:.2f} {_text(strip.text)}{why[strip.reason]}" for strip in chosen]
+        chosen = [strip for strip in run.strips if strip.kept is kept]
+        lines = (
+            f"{strip.relevance:.2f} {_text(strip.text)}{f' ({strip.reason})' if strip.reason else ''}"
+            for strip in chosen
+        )
         return _items(lines) or "None."
 
     return f"## Sentences kept\n\n{listed(True)}\n\n## Sentences dropped\n\n{listed(False)}" if run.strips else ""
@@ -447,21 +423,9 @@ def _table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -
     return f"## {title}\n\n" + "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _items(lines: Sequence[str]) -> str:
+def _items(lines: Iterable[str]) -> str:
     return "\n".join(f"- {line}" for line in lines)
 
 
 def _text(text: str) -> str:
     return escape_markdown(one_line(text))
-
-
-def _where(passage: GradedPassage) -> str:
-    if passage.document is None:
-        return _text(passage.url or "web")
-    return _text(place_name(passage.document, passage.page, passage.rows))
-
-
-def _place(source: Source, piece: Evidence) -> str:
-    if source.document is None:
-        return _text(source.url or "web")
-    return _text(place_name(source.document, source.page, piece.rows, source.also))

@@ -12,7 +12,6 @@ from localcrag.records.run import Run
 from localcrag.records.wording import NOT_ASKED, computation_in_words
 from localcrag.runs.export import TEMPLATES, describe_run
 from localcrag.runs.recording import totals
-from localcrag.text import places
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
 from localcrag.text.words import one_line, shorten
@@ -117,8 +116,6 @@ def citations(run: Run) -> list[Citation]:
 
 def details(run: Run) -> Details:
     """Return how the answer came about: action and reason, passages by relevance, sources, web, warnings."""
-    sums = totals(run)
-    computed = computation_in_words(run.computation) if run.computation else None
     return {
         "run_id": run.run_id,
         "collection": run.collection,
@@ -132,13 +129,13 @@ def details(run: Run) -> Details:
         "thresholds": {"upper": run.thresholds.upper, "lower": run.thresholds.lower, "strip": run.thresholds.strip},
         "sources": [_source(source) for source in run.sources],
         "passages": passages(run.passages),
-        "computed": computed,
+        "computed": computation_in_words(run.computation) if run.computation else None,
         "contradictions": [
             {"documents": one.local.text, "web": one.web.text, "resolution": one.resolution} for one in run.conflicts
         ],
         "web": _web(run),
         "warnings": list(run.warnings),
-        "seconds": sums.seconds,
+        "seconds": totals(run).seconds,
     }
 
 
@@ -148,7 +145,7 @@ def passages(found: Sequence[GradedPassage]) -> list[FoundPassage]:
     return [
         {
             "id": one.id,
-            **passage_place(one),
+            **_place(one, one.place, one.section),
             "relevance": round(one.relevance, DECIMALS) if scored else None,
             "grade": str(one.grade) if scored else None,
             "text": one.text,
@@ -157,17 +154,15 @@ def passages(found: Sequence[GradedPassage]) -> list[FoundPassage]:
     ]
 
 
-def passage_place(passage: Passage) -> SourcePlace:
-    """Return the place of a passage."""
-    document = passage.document or ""
+def _place(one: Passage | Source, place: str, section: str | None) -> SourcePlace:
     return {
-        "place": passage.url or places.place_name(document, passage.page, passage.rows),
-        "document": passage.document,
-        "page": passage.page,
-        "url": passage.url,
-        "title": passage.title,
-        "section": passage.section,
-        "dated": passage.dated,
+        "place": place,
+        "document": one.document,
+        "page": one.page,
+        "url": one.url,
+        "title": one.title,
+        "section": section,
+        "dated": one.dated,
     }
 
 
@@ -204,17 +199,8 @@ def _cited(piece: Evidence, source: Source) -> Citation:
 
 
 def _source(source: Source, piece: Evidence | None = None) -> NamedPlace:
-    rows = piece.rows if piece else ()
-    return {
-        "place": source.url or places.place_name(source.document or "", source.page, rows, source.also),
-        "document": source.document,
-        "page": source.page,
-        "url": source.url,
-        "title": source.title,
-        "section": piece.section if piece else None,
-        "dated": source.dated,
-        "also": list(source.also),
-    }
+    place = source.place(piece.rows if piece else ())
+    return {**_place(source, place, piece.section if piece else None), "also": list(source.also)}
 
 
 def _web(run: Run) -> WebUsage:

@@ -80,11 +80,8 @@ def _accepted(run: Run) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
     backed = [support for support in run.support if support.shown and support.supported]
     # In a contradiction both sides are quoted, so neither is the answer.
     strips = () if run.conflicts else _strips_of(run, shown)
-    quoted = (
-        [strip for strip in strips if layout.strip_markdown(strip) in run.answer][:MAX_BEST_STRIPS]
-        if run.answered
-        else []
-    )
+    quoted = [strip for strip in strips if run.answered and layout.strip_markdown(strip) in run.answer]
+    quoted = quoted[:MAX_BEST_STRIPS]
     # If a sentence already says the best strip, the quotation below it only shows where that is from.
     says = " ".join(one_line(without_citations(support.sentence)) for support in backed)
     if quoted and (not backed or (strips[0] in quoted and one_line(strips[0]).rstrip(".!?") not in says)):
@@ -185,12 +182,10 @@ def _label_answer(run: Run, good: bool) -> Label:
     if run.action is None or not run.answer:
         raise LabelError(f"The run {run.run_id} has no answer: it was stopped before. Ask the question again.")
     documents = dict.fromkeys(passage.document for passage in run.passages if passage.document)
-    circumstances = Circumstances(
-        case=propose_question(run),
-        passages=tuple(passage.id for passage in run.passages),
-        documents=tuple(documents),
-    )
-    return _label(run, LabelKind.ANSWER, "", good, run.answer, relevance=run.max_relevance, circumstances=circumstances)
+    passages = tuple(passage.id for passage in run.passages)
+    circumstances = Circumstances(propose_question(run), passages, tuple(documents))
+    label = _label(run, LabelKind.ANSWER, "", good, run.answer)
+    return dataclasses.replace(label, relevance=run.max_relevance, circumstances=circumstances)
 
 
 def _label_passage(run: Run, target: str, good: bool) -> Label:
@@ -199,7 +194,8 @@ def _label_passage(run: Run, target: str, good: bool) -> Label:
         raise LabelError(
             f"The run {run.run_id} has no passage “{target}”. `localcrag runs show {run.run_id} --json` has their ids."
         )
-    return _label(run, LabelKind.PASSAGE, target, good, passage.text, passage=passage, logit=passage.logit)
+    label = _label(run, LabelKind.PASSAGE, target, good, passage.text, passage=passage)
+    return dataclasses.replace(label, logit=passage.logit, relevance=passage.relevance) if passage.scored else label
 
 
 def _label_sentence(run: Run, target: str, good: bool) -> Label:
@@ -211,37 +207,19 @@ def _label_sentence(run: Run, target: str, good: bool) -> Label:
     piece = next((piece for piece in run.evidence if piece.n in support.citations), None)
     passage = next((passage for passage in run.passages if piece and passage.id == piece.passage), None)
     behind = supporting_strips(run, support)
-    logits = [strip.logit for strip in run.strips if behind and strip.text == behind[0]]
-    return _label(
-        run,
-        LabelKind.SENTENCE,
-        str(number),
-        good,
-        without_citations(support.sentence),
-        passage=passage,
-        logit=logits[0] if logits else None,
-        relevance=support.relevance if piece else None,
-        evidence=behind[0] if behind else piece.text if piece else None,
-    )
+    label = _label(run, LabelKind.SENTENCE, str(number), good, without_citations(support.sentence), passage=passage)
+    label = dataclasses.replace(label, evidence=behind[0] if behind else piece.text if piece else None)
+    if passage is not None and not passage.scored:
+        return label
+    logit = next((strip.logit for strip in run.strips if behind and strip.text == behind[0]), None)
+    return dataclasses.replace(label, logit=logit, relevance=support.relevance if piece else None)
 
 
 def _label(
-    run: Run,
-    kind: LabelKind,
-    target: str,
-    good: bool,
-    text: str,
-    *,
-    passage: GradedPassage | None = None,
-    logit: float | None = None,
-    relevance: float | None = None,
-    evidence: str | None = None,
-    circumstances: Circumstances | None = None,
+    run: Run, kind: LabelKind, target: str, good: bool, text: str, *, passage: GradedPassage | None = None
 ) -> Label:
-    scored = passage is None or passage.scored
-    if passage is not None and relevance is None and kind is LabelKind.PASSAGE:
-        relevance = passage.relevance
-    return Label(
+    """Return a label without its scores; it is about `passage`, if it is about any."""
+    label = Label(
         run_id=run.run_id,
         kind=kind,
         target=target,
@@ -250,19 +228,13 @@ def _label(
         collection=run.collection,
         question=run.standalone_question,
         text=text,
-        origin=passage.origin if passage else None,
-        document=passage.document if passage else None,
-        page=passage.page if passage else None,
-        url=passage.url if passage else None,
-        evidence=evidence,
         scorer=run.models.get("llm" if run.scorer is ScorerKind.LLM else "relevance", ""),
         scorer_kind=run.scorer,
-        logit=logit if scored else None,
-        cosine=passage.cosine if passage else None,
-        overlap=passage.overlap if passage else None,
-        relevance=relevance if scored else None,
-        circumstances=circumstances,
     )
+    if passage is None:
+        return label
+    shared = ("origin", "document", "page", "url", "cosine", "overlap")
+    return dataclasses.replace(label, **{name: getattr(passage, name) for name in shared})
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,33 +16,10 @@ from localcrag.crag.condense import context_turns
 from localcrag.crag.context import Context
 from localcrag.crag.evaluate import why_not_correct
 from localcrag.crag.read_all import wordings
+from localcrag.records import events
 from localcrag.records.enums import Action, Grade, Origin, ScorerKind
 from localcrag.records.errors import QuestionError
-from localcrag.records.events import (
-    Answered,
-    AnswerPiece,
-    Computed,
-    Condensed,
-    Decided,
-    Evaluated,
-    Event,
-    Generated,
-    GradePiece,
-    PlainPromptCounted,
-    PointPiece,
-    QueryProposed,
-    Reconciled,
-    Refined,
-    Retried,
-    Retrieved,
-    RunFinished,
-    RunStarted,
-    SearchBegun,
-    Searched,
-    StepStarted,
-    Verified,
-    Warned,
-)
+from localcrag.records.events import Event, RunFinished
 from localcrag.records.passages import GradedPassage
 from localcrag.records.protocols import RunLog
 from localcrag.records.run import RetrievalAttempt, Run, Turn, WebUse
@@ -255,78 +232,62 @@ _ADAPTER = TypeAdapter(Run)
 def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case per event
     """Return the run as it is after an event."""
     match event:
-        case RunStarted(started) | RunFinished(started):
+        case events.RunStarted(started) | events.RunFinished(started):
             return started
-        case StepStarted(name="generate"):
+        case events.StepStarted(name="generate"):
             return dataclasses.replace(run, answer="")  # An earlier answer was not backed.
-        case StepStarted() | GradePiece() | PointPiece() | QueryProposed():
+        case events.StepStarted() | events.GradePiece() | events.PointPiece() | events.QueryProposed():
             return run
-        case SearchBegun(query):
+        case events.SearchBegun(query):
             # Sent ahead of the decision: the results are not used unless Searched follows.
             return dataclasses.replace(run, web=WebUse(query=query, discarded=True))
-        case Retried(cost=cost) | Generated(cost=cost):
+        case events.Retried(cost=cost) | events.Generated(cost=cost):
             changed = run
-        case Retrieved(cost=cost, scope=scope):
+        case events.Retrieved(cost=cost, scope=scope):
             changed = dataclasses.replace(run, scope=scope)
-        case Condensed(standalone_question, cost, readings):
+        case events.Condensed(standalone_question, cost, readings):
             by_itself = any(reading.kept and not reading.follows for reading in readings)
+            # A question of its own needs no history.
+            history = () if by_itself else run.history
             changed = dataclasses.replace(
-                run,
-                standalone_question=standalone_question,
-                readings=readings,
-                # A question of its own needs no history.
-                history=() if by_itself else run.history,
+                run, standalone_question=standalone_question, readings=readings, history=history
             )
-        case Evaluated(passages, cost, read):
+        case events.Evaluated(passages, cost, read):
             searched = run.scope and dataclasses.replace(run.scope, read=run.scope.read + read)
             changed = dataclasses.replace(_with_passages(run, passages), scope=searched)
-        case Decided(query, action, policy, rule, cost):
+        case events.Decided(query, action, policy, rule, cost):
             attempts = (*run.attempts, RetrievalAttempt(query, action, rule, len(run.passages), run.max_relevance))
             changed = dataclasses.replace(run, action=action, policy=policy, rule=rule, attempts=attempts)
-        case Computed(cost=cost):
-            changed = _computed(run, event)
-        case Searched(web, passages, cost):
+        case events.Computed(computation, rule, passages, strips, evidence, sources, cost):
+            changed = dataclasses.replace(run, action=Action.CORRECT, rule=rule, computation=computation)
+            changed = dataclasses.replace(changed, strips=strips, evidence=evidence, sources=sources)
+            changed = _with_passages(changed, run.passages + passages)
+        case events.Searched(web, passages, cost):
             changed = dataclasses.replace(_with_passages(run, run.passages + passages), web=web)
-        case Refined(strips, evidence, sources, cost):
+        case events.Refined(strips, evidence, sources, cost):
             changed = dataclasses.replace(run, strips=strips, evidence=evidence, sources=sources)
-        case Reconciled(conflicts, evidence, cost):
+        case events.Reconciled(conflicts, evidence, cost):
             changed = dataclasses.replace(run, conflicts=conflicts, evidence=evidence)
-        case AnswerPiece(text):
+        case events.AnswerPiece(text):
             return dataclasses.replace(run, answer=run.answer + text)
-        case PlainPromptCounted(tokens):
+        case events.PlainPromptCounted(tokens):
             return dataclasses.replace(run, plain_prompt_tokens=tokens)
-        case Verified(support, cost):
+        case events.Verified(support, cost):
             changed = dataclasses.replace(run, support=support)
-        case Answered(answer, abstained, uncertain):
+        case events.Answered(answer, abstained, uncertain):
             return dataclasses.replace(run, answer=answer, abstained=abstained, uncertain=uncertain)
-        case Warned(message):
+        case events.Warned(message):
             return dataclasses.replace(run, warnings=(*run.warnings, message))
         case _:
             assert_never(event)
     return dataclasses.replace(changed, steps=(*changed.steps, cost))
 
 
-def _computed(run: Run, event: Computed) -> Run:
-    return dataclasses.replace(
-        _with_passages(run, run.passages + event.passages),
-        action=Action.CORRECT,
-        rule=event.rule,
-        computation=event.computation,
-        strips=event.strips,
-        evidence=event.evidence,
-        sources=event.sources,
-    )
-
-
 def _with_passages(run: Run, passages: tuple[GradedPassage, ...]) -> Run:
     relevances = [passage.relevance for passage in passages]
-    relevant = sum(relevance >= run.thresholds.lower for relevance in relevances)
-    return dataclasses.replace(
-        run,
-        passages=passages,
-        max_relevance=max(relevances, default=None),
-        relevance_ratio=relevant / len(relevances) if relevances else None,
-    )
+    best, relevant = max(relevances, default=None), sum(relevance >= run.thresholds.lower for relevance in relevances)
+    ratio = relevant / len(relevances) if relevances else None
+    return dataclasses.replace(run, passages=passages, max_relevance=best, relevance_ratio=ratio)
 
 
 def to_json(run: Run) -> dict[str, Any]:
@@ -355,10 +316,10 @@ class Recording(Iterator[Event]):
     model, and stores the run so far, marked as stopped. Raises what the flow raises, and StoreError.
     """
 
-    def __init__(self, run: Run, events: Generator[Event, None, None], log: RunLog) -> None:
+    def __init__(self, run: Run, flow: Generator[Event, None, None], log: RunLog) -> None:
         """Start with `run`, the run before its first event."""
         self._run = run
-        self._recorded = self._record(events, log)
+        self._recorded = self._record(flow, log)
 
     @property
     def run(self) -> Run:
@@ -374,8 +335,8 @@ class Recording(Iterator[Event]):
 
     def _record(self, flow: Generator[Event, None, None], log: RunLog) -> Generator[Event, None, None]:
         try:
-            with closing(flow) as events:
-                for event in events:
+            with closing(flow):
+                for event in flow:
                     self._run = apply(self._run, event)
                     yield event
         except (GeneratorExit, KeyboardInterrupt):

@@ -6,9 +6,9 @@ The web is not asked unless the user asks for it, so that a replay sends nothing
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from localcrag.records.enums import Action, Grade, WebMode
 from localcrag.records.passages import GradedPassage, Strip
@@ -17,6 +17,8 @@ from localcrag.text.places import place_name
 from localcrag.text.translation import format_decimals
 from localcrag.text.words import shorten
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 MIN_RELEVANCE_CHANGE = 0.005
 """Change of a relevance below which it counts as equal: it reads the same in two digits."""
 NO_WEB = "The web was not asked, so that the replay sends nothing; `--web always` asks it."
@@ -74,19 +76,10 @@ class RunDifference:
 def compare(before: Run, after: Run) -> RunDifference:
     """Return the differences between two runs. Passages and strips are compared by place and text, not by id."""
     kept_before, kept_after = _kept(before.strips), _kept(after.strips)
-    names = ("upper", "lower", "strip")
-    thresholds = {name: (getattr(before.thresholds, name), getattr(after.thresholds, name)) for name in names}
-    models = {
-        role: (before.models.get(role), after.models.get(role))
-        for role in dict.fromkeys([*before.models, *after.models])
-    }
-    seconds_before, seconds_after = _seconds(before), _seconds(after)
+    thresholds = _both(before.thresholds, after.thresholds, "upper", "lower", "strip")
+    models = _paired(before.models, after.models)
     return RunDifference(
-        action=(before.action, after.action),
-        rule=(before.rule, after.rule),
-        standalone_question=(before.standalone_question, after.standalone_question),
-        answer=(before.answer, after.answer),
-        answered=(before.answered, after.answered),
+        **_both(before, after, "action", "rule", "standalone_question", "answer", "answered"),
         web_used=(before.web.used, after.web.used),
         passages=_changed(before.passages, after.passages),
         kept_strips=(len(kept_before), len(kept_after)),
@@ -94,10 +87,7 @@ def compare(before: Run, after: Run) -> RunDifference:
         strips_lost=tuple(text for text in kept_before if text not in kept_after),
         models={role: pair for role, pair in models.items() if pair[0] != pair[1]},
         thresholds={name: pair for name, pair in thresholds.items() if pair[0] != pair[1]},
-        seconds={
-            name: (seconds_before.get(name), seconds_after.get(name))
-            for name in dict.fromkeys([*seconds_before, *seconds_after])
-        },
+        seconds=_paired(_seconds(before), _seconds(after)),
     )
 
 
@@ -139,21 +129,23 @@ def _changed(before: Sequence[GradedPassage], after: Sequence[GradedPassage]) ->
     had = {(_where(passage), passage.text): passage for passage in before}
     has = {(_where(passage), passage.text): passage for passage in after}
     changes = []
-    for key in dict.fromkeys([*had, *has]):
-        was, now = had.get(key), has.get(key)
+    for key, (was, now) in _paired(had, has).items():
         if was and now and was.grade is now.grade and abs(was.relevance - now.relevance) < MIN_RELEVANCE_CHANGE:
             continue
-        changes.append(
-            PassageChange(
-                where=key[0],
-                text=key[1],
-                before=was.relevance if was else None,
-                after=now.relevance if now else None,
-                grade_before=was.grade if was else None,
-                grade_after=now.grade if now else None,
-            )
-        )
+        # A passage that one of the runs did not find has neither relevance nor grade there.
+        values = [getattr(one, name, None) for name in ("relevance", "grade") for one in (was, now)]
+        changes.append(PassageChange(*key, *values))
     return tuple(changes)
+
+
+def _both(before: object, after: object, *names: str) -> dict[str, tuple[Any, Any]]:
+    """Return the attributes of these names of both objects."""
+    return {name: (getattr(before, name), getattr(after, name)) for name in names}
+
+
+def _paired(before: Mapping[Key, Value], after: Mapping[Key, Value]) -> dict[Key, tuple[Value | None, Value | None]]:
+    """Return for each key of either mapping its values in both."""
+    return {key: (before.get(key), after.get(key)) for key in dict.fromkeys([*before, *after])}
 
 
 def _where(passage: GradedPassage) -> str:

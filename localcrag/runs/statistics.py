@@ -7,8 +7,9 @@ count, because they repeat earlier questions.
 from __future__ import annotations
 
 import statistics
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from localcrag.records.enums import Action
 from localcrag.records.protocols import Vectors
@@ -81,9 +82,9 @@ class Aggregates:
 def aggregate(runs: Sequence[RunLine]) -> Aggregates:
     """Return the aggregates of runs, given oldest first."""
     decided = [run for run in runs if run.action is not None]
-    seconds: dict[str, list[float]] = {}
+    seconds = defaultdict(list)
     for step in (step for run in runs for step in run.steps):
-        seconds.setdefault(step.name, []).append(step.seconds)
+        seconds[step.name].append(step.seconds)
     whole = [sum(step.seconds for step in run.steps) for run in runs if run.steps]
     actions = _actions(decided)
     calls = {
@@ -119,14 +120,11 @@ def _share(happened: Sequence[bool]) -> float | None:
 def _gaps(runs: Sequence[RunLine]) -> tuple[Gap, ...]:
     """Return the questions whose latest run was not CORRECT: a later CORRECT run fills a gap."""
     last: dict[tuple[str, str], RunLine] = {}
-    for run in runs:
-        key = (run.collection, run.question.casefold())
-        # Removed first, because a dictionary keeps the place of a key that is only overwritten.
-        last.pop(key, None)
-        last[key] = run
+    for run in reversed(runs):
+        last.setdefault((run.collection, run.question.casefold()), run)
     return tuple(
         Gap(run.question, run.collection, run.action, run.run_id, run.created_at)
-        for run in reversed(last.values())
+        for run in last.values()
         if run.action is not None and run.action is not Action.CORRECT
     )
 
@@ -155,47 +153,41 @@ class KnowledgeGap:
     answered_by: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OpenQuestion:
-    """One wording: its newest run, how often it was asked, and the newest run that the web answered."""
-
-    last: RunLine
-    asked: int
-    answered_by: str | None
-
-
-def open_questions(runs: Sequence[RunLine]) -> list[OpenQuestion]:
-    """Return the questions whose latest run was INCORRECT, newest first.
+def open_questions(runs: Sequence[RunLine]) -> list[KnowledgeGap]:
+    """Return the questions whose latest run was INCORRECT, newest first, each wording as a gap of its own.
 
     `runs` come oldest first, without replays.
     """
-    runs_by_question: dict[tuple[str, str], list[RunLine]] = {}
+    runs_by_question = defaultdict(list)
     for run in runs:
         if run.action is not None:
-            runs_by_question.setdefault((run.collection, run.question.casefold()), []).append(run)
+            runs_by_question[run.collection, run.question.casefold()].append(run)
     found = []
     for own in runs_by_question.values():
         if own[-1].action is Action.INCORRECT:
-            by_web = [run.run_id for run in own if run.web_used and not (run.abstained or run.uncertain)]
-            found.append(OpenQuestion(own[-1], len(own), by_web[-1] if by_web else None))
+            by_web = (run.run_id for run in reversed(own) if run.web_used and not (run.abstained or run.uncertain))
+            last, web = own[-1], next(by_web, None)
+            found.append(
+                KnowledgeGap(last.question, last.collection, last.run_id, last.created_at, len(own), answered_by=web)
+            )
     order = {run.run_id: number for number, run in enumerate(runs)}
-    return sorted(found, key=lambda question: -order[question.last.run_id])
+    return sorted(found, key=lambda gap: -order[gap.run_id])
 
 
-def group_gaps(questions: Sequence[OpenQuestion], vectors: Vectors | None = None) -> tuple[KnowledgeGap, ...]:
+def group_gaps(questions: Sequence[KnowledgeGap], vectors: Vectors | None = None) -> tuple[KnowledgeGap, ...]:
     """Return the knowledge gaps, newest first.
 
     `vectors` are the questions' embeddings of unit length, shape (questions, dimension). A question joins the first
     group whose newest question is the same one, in the same collection. Without vectors, the same content words decide.
     """
-    texts = [question.last.question for question in questions]
-    read = [_Words(frozenset(content_words(text)), frozenset(names(text)), frozenset(numbers(text))) for text in texts]
+    texts = [question.question for question in questions]
+    read = [_Words({*content_words(text)}, {*names(text)}, {*numbers(text)}) for text in texts]
     cosines = None if vectors is None else vectors @ vectors.T
     groups: list[list[int]] = []
     for number, question in enumerate(questions):
         for group in groups:
             first = group[0]
-            if questions[first].last.collection != question.last.collection:
+            if questions[first].collection != question.collection:
                 continue
             if cosines is None:
                 same = read[first].content == read[number].content
@@ -211,9 +203,9 @@ def group_gaps(questions: Sequence[OpenQuestion], vectors: Vectors | None = None
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    content: frozenset[str]
-    names: frozenset[str]
-    numbers: frozenset[str]
+    content: set[str]
+    names: set[str]
+    numbers: set[str]
 
 
 def _may_be_same(one: _Words, other: _Words) -> bool:
@@ -221,14 +213,11 @@ def _may_be_same(one: _Words, other: _Words) -> bool:
     return one.numbers == other.numbers and one.names <= other.content and other.names <= one.content
 
 
-def _gap(members: Sequence[OpenQuestion]) -> KnowledgeGap:
-    newest = members[0].last
-    return KnowledgeGap(
-        question=newest.question,
-        collection=newest.collection,
-        run_id=newest.run_id,
-        created_at=newest.created_at,
+def _gap(members: Sequence[KnowledgeGap]) -> KnowledgeGap:
+    """Return gaps of the same question, newest first, as one."""
+    return replace(
+        members[0],
         asked=sum(member.asked for member in members),
-        others=tuple(member.last.question for member in members[1:]),
+        others=tuple(member.question for member in members[1:]),
         answered_by=next((member.answered_by for member in members if member.answered_by), None),
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -164,16 +165,14 @@ def past_questions(
     if scorer is ScorerKind.LLM:
         return [PastQuestion(run.run_id, run.question, run.relevances) for run in kept], left_out
     # One call for all runs, because a call for each would take longer than everything else.
-    logits = np.array([logit for run in kept for logit in run.logits], dtype=np.float32)
-    cosines = np.array([cosine for run in kept for cosine in run.cosines], dtype=np.float32)
-    overlaps = np.array([overlap for run in kept for overlap in run.overlaps], dtype=np.float32)
-    relevances = calibration.passages(logits, cosines, overlaps).tolist()
-    questions, at = [], 0
-    for run in kept:
-        end = at + len(run.logits)
-        questions.append(PastQuestion(run.run_id, run.question, tuple(relevances[at:end])))
-        at = end
-    return questions, left_out
+    logits, cosines, overlaps = (
+        np.array([value for run in kept for value in getattr(run, column)], dtype=np.float32)
+        for column in ("logits", "cosines", "overlaps")
+    )
+    relevances = iter(calibration.passages(logits, cosines, overlaps).tolist())
+    return [
+        PastQuestion(run.run_id, run.question, tuple(islice(relevances, len(run.logits)))) for run in kept
+    ], left_out
 
 
 class Explorer:

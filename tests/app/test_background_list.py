@@ -38,3 +38,26 @@ def test_a_cancelled_try_does_not_go_on_as_the_next_one() -> None:
     tasks.close()
     assert went_on == [2]
     assert [(one.state, one.error) for one in last] == [(TaskState.DONE, None)]
+
+
+def test_who_follows_hears_of_it_when_another_begins_to() -> None:
+    # A tab that others have taken the place of ends by that, also while a file stands still.
+    go_on = threading.Event()
+
+    def work(task: Task, tell: UpdateTask[Task]) -> Task:
+        assert go_on.wait(DEADLOCK)
+        return dataclasses.replace(task, state=TaskState.DONE)
+
+    tasks: BackgroundList[Task] = BackgroundList(work, "{name} was not done", at_once=1)
+    tasks.start(Task(name="reading"))
+    first, second = tasks.follow(), tasks.follow()
+    for (one,) in first:
+        if one.state is TaskState.WORKING:
+            break
+    heard: list[tuple[Task, ...]] = []
+    waits = threading.Thread(target=lambda: heard.append(next(first)), daemon=True)
+    waits.start()
+    next(second)
+    waits.join(DEADLOCK)
+    go_on.set()
+    assert [[one.name for one in seen] for seen in heard] == [["reading"]]

@@ -121,7 +121,7 @@ def test_a_file_dropped_on_the_page_is_in_and_the_list_says_that_the_index_file_
     assembly = opened(data, "ferry")
     (data / "index").write_text("where the folder would be")
     (tmp_path / "lamp.txt").write_text("lamp " * 20)
-    uploads = Uploads(lambda upload, collection: assembly.ingest([upload], collection))
+    uploads = Uploads(assembly.ingest)
     uploads.add([tmp_path / "lamp.txt"], "default")
     *_, ended = uploads.follow()
     assert [one.state for one in ended] in ([], [TaskState.DONE])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 
 import pytest
 
 from localcrag.app.tasks import TaskState
-from localcrag.app.uploads import SLASH_STAND_IN, Uploads, UploadTask
+from localcrag.app.uploads import SLASH_STAND_IN, Ingest, Uploads, UploadTask
 from localcrag.interfaces.page import renderers
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import StoreError, UnknownCollection
@@ -17,6 +17,7 @@ from localcrag.records.ingest import (
     FolderChange,
     FolderEvent,
     FolderStatus,
+    GrowingUploads,
     IngestEvent,
     IngestProgress,
     IngestResult,
@@ -40,6 +41,11 @@ def taken_in(upload: Upload, collection: str) -> Generator[IngestEvent, None, No
         yield IngestResult(upload.name, IngestStatus.ADDED, 2, 5)
 
 
+def one_by_one(ingest: Callable[[Upload, str], Generator[IngestEvent, None, None]]) -> Ingest:
+    """Return what adds files by adding one, for uploads that give one at a time."""
+    return lambda uploads, collection: ingest(next(iter(uploads)), collection)
+
+
 def files(folder: Path, *names: str) -> list[Path]:
     for name in names:
         (folder / name).write_text("x")
@@ -55,7 +61,7 @@ def last(uploads: Uploads) -> dict[str, UploadTask]:
 def test_every_file_is_taken_in_and_what_fails_says_why_and_stays(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    uploads = Uploads(taken_in)
+    uploads = Uploads(one_by_one(taken_in))
     paths = files(tmp_path, "a.txt", "broken.pdf", "full.txt", "odd.txt", "b.txt")
     uploads.add(paths, "documents")
     found = last(uploads)
@@ -85,7 +91,7 @@ def test_what_failed_can_be_tried_again(tmp_path: Path) -> None:
             raise StoreError("The disk is full.")
         yield IngestResult(upload.name, IngestStatus.ADDED, None, 1)
 
-    uploads = Uploads(second_time)
+    uploads = Uploads(one_by_one(second_time))
     uploads.add(files(tmp_path, "a.txt"), "cellar")
     (failed,) = last(uploads).values()
     uploads.retry([failed.id])
@@ -108,7 +114,7 @@ def test_cancelled_files_stop_before_their_next_step_and_the_others_go_on(tmp_pa
                 closed.set()
         yield IngestResult(upload.name, IngestStatus.ADDED, None, 1)
 
-    uploads = Uploads(slow)
+    uploads = Uploads(one_by_one(slow))
     uploads.add(files(tmp_path, "slow.txt", "never.txt", "other.txt"), "documents")
     assert reached.wait(60)
     ids = {one.name: one.id for one in uploads.items()}
@@ -131,7 +137,7 @@ def test_what_is_cancelled_when_it_is_in_already_is_in_and_the_next_goes_on(tmp_
             reached.set()
             assert go.wait(60)
 
-    uploads = Uploads(saved_late)
+    uploads = Uploads(one_by_one(saved_late))
     paths = files(tmp_path, "late.txt", "next.txt")
     uploads.add(paths, "documents")
     assert reached.wait(60)
@@ -152,7 +158,7 @@ def test_a_panic_of_a_library_is_the_end_of_one_file_and_of_no_other(tmp_path: P
             raise Panic("not a char boundary")
         yield IngestResult(upload.name, IngestStatus.ADDED, None, 1)
 
-    uploads = Uploads(panics)
+    uploads = Uploads(one_by_one(panics))
     uploads.add(files(tmp_path, "bad.txt", "good.txt"), "documents")
     found = last(uploads)
     assert (found["bad.txt"].state, found["good.txt"].state) == (TaskState.FAILED, TaskState.DONE)
@@ -166,7 +172,7 @@ def test_whoever_comes_later_sees_where_it_is_and_files_added_meanwhile(tmp_path
         assert go.wait(60)
         yield from taken_in(upload, collection)
 
-    uploads = Uploads(waiting)
+    uploads = Uploads(one_by_one(waiting))
     uploads.add(files(tmp_path, "a.txt"), "documents")
     first = uploads.follow()
     assert next(first)[0].name == "a.txt"
@@ -177,14 +183,14 @@ def test_whoever_comes_later_sees_where_it_is_and_files_added_meanwhile(tmp_path
 
 
 def test_the_end_of_the_app_ends_what_is_under_way(tmp_path: Path) -> None:
-    uploads = Uploads(taken_in)
+    uploads = Uploads(one_by_one(taken_in))
     uploads.add(files(tmp_path, *(f"{number}.txt" for number in range(50))), "documents")
     uploads.close()
     assert all(not one.open for one in uploads.items())
 
 
 def test_files_of_one_name_from_several_folders_go_in_side_by_side(tmp_path: Path) -> None:
-    uploads = Uploads(taken_in)
+    uploads = Uploads(one_by_one(taken_in))
     paths = []
     for folder, name in (("1", "a.txt"), ("2", "a.txt"), ("3", f"notes{SLASH_STAND_IN}a.txt"), ("4", "a.txt")):
         (tmp_path / folder).mkdir()
@@ -198,7 +204,7 @@ def test_files_of_one_name_from_several_folders_go_in_side_by_side(tmp_path: Pat
 
 
 def test_what_went_in_before_is_not_listed_again(tmp_path: Path) -> None:
-    uploads = Uploads(taken_in)
+    uploads = Uploads(one_by_one(taken_in))
     uploads.add(files(tmp_path, "a.txt", "broken.pdf"), "documents")
     last(uploads)
     uploads.add(files(tmp_path, "b.txt"), "documents")
@@ -206,7 +212,7 @@ def test_what_went_in_before_is_not_listed_again(tmp_path: Path) -> None:
 
 
 def test_what_was_taken_in_with_a_warning_stays_and_says_it(tmp_path: Path) -> None:
-    uploads = Uploads(taken_in)
+    uploads = Uploads(one_by_one(taken_in))
     uploads.add(files(tmp_path, "a.txt", "scans.pdf"), "documents")
     last(uploads)
     uploads.add(files(tmp_path, "b.txt"), "documents")
@@ -235,7 +241,7 @@ def test_a_file_goes_before_followed_folders_that_wait_and_between_two_documents
         done.append(upload.name)
         yield from taken_in(upload, collection)
 
-    uploads = Uploads(taken, follow=followed)
+    uploads = Uploads(one_by_one(taken), follow=followed)
     for number in (1, 2):
         uploads.sync_folder(WatchedFolder(id=number, collection="default", path=tmp_path / str(number)))
     assert begun.wait(20)
@@ -252,7 +258,7 @@ def test_reading_the_scans_of_a_collection_that_is_gone_is_done() -> None:
         raise UnknownCollection(f"There is no collection “{collection}” any more.")
         yield
 
-    uploads = Uploads(taken_in, read_scans=read_scans)
+    uploads = Uploads(one_by_one(taken_in), read_scans=read_scans)
     uploads.recognise(["gone"])
     for _ in uploads.follow():
         pass
@@ -277,7 +283,7 @@ def scanned(read: list[str], *, waits: threading.Event | None = None) -> Uploads
             read.append(name)
             yield IngestResult(name, IngestStatus.UPDATED, 2, 1, note="1 page was read by text recognition")
 
-    return Uploads(ingest, read_scans=read_scans, scanned=lambda: ["default"] if left else [])
+    return Uploads(one_by_one(ingest), read_scans=read_scans, scanned=lambda: ["default"] if left else [])
 
 
 def test_scans_are_read_behind_the_files_and_nothing_waits_for_them(tmp_path: Path) -> None:
@@ -333,7 +339,7 @@ def test_text_recognition_rests_as_long_as_a_question_is_being_answered(tmp_path
         read.append(busy.is_set())
         yield IngestResult("a.pdf", IngestStatus.UPDATED, 1, 1)
 
-    uploads = Uploads(taken_in, read_scans=read_scans, busy=is_busy)
+    uploads = Uploads(one_by_one(taken_in), read_scans=read_scans, busy=is_busy)
     uploads.recognise(["default"])
     last(uploads)
     assert asked == [True, True, True]
@@ -343,7 +349,7 @@ def test_text_recognition_rests_as_long_as_a_question_is_being_answered(tmp_path
 def test_a_folder_is_one_row_that_says_how_many_files_are_in_and_which_are_not(tmp_path: Path) -> None:
     told: list[str] = []
 
-    def of_folder(folder: Path, collection: str) -> Generator[IngestEvent, None, None]:
+    def of_folder(_: Sequence[Upload] | GrowingUploads, collection: str) -> Generator[IngestEvent, None, None]:
         yield IngestProgress("", 0, 4_000, "loading", 4_000, None, None, more=True)
         told.append(renderers.uploads(uploads.items()))
         for number in range(15):
@@ -352,7 +358,7 @@ def test_a_folder_is_one_row_that_says_how_many_files_are_in_and_which_are_not(t
             status = IngestStatus.FAILED if number % 5 else IngestStatus.ADDED
             yield IngestResult(f"{number}.txt", status, error=f"{number}.txt is odd." if number % 5 else None)
 
-    uploads = Uploads(taken_in, ingest_folder=of_folder)
+    uploads = Uploads(of_folder)
     uploads.add_folder(tmp_path / "papers", "documents")
     (row,) = last(uploads).values()
     assert (row.name, row.state) == ("papers", TaskState.DONE)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from localcrag.app.collections.collections import mostly_foreign
+from localcrag.app.assembly import Assembly
 from localcrag.app.health import unsupported_languages_note
 from localcrag.evaluation.plan import NOT_ENGLISH, UNKNOWN_LANGUAGE, language_warning
 from localcrag.interfaces.page import renderers
@@ -99,7 +100,8 @@ def test_models_for_other_languages_are_offered_where_most_documents_are_not_in_
 ) -> None:
     one = Document(1, "a.txt", "", "text/plain", None, 1, 1, "2026-01-02T03:04:05+00:00")
     documents = [dataclasses.replace(one, language=language) for language in languages]
-    assert mostly_foreign(documents, load(data_dir=tmp_path, embedder=embedder)) is foreign
+    with closing(Assembly(load(data_dir=tmp_path, embedder=embedder))) as assembly:
+        assert assembly.collections.mostly_foreign(documents) is foreign
     shown = renderers.documents(documents, "attic", [], foreign=foreign)
     assert ("Use models for other languages" in shown) is foreign
 

@@ -76,13 +76,10 @@ class DocumentNames:
         """Return documents that may have the content of files with these names, or be inside such files."""
         if any(REPLACED in one for one in names):  # REPLACED may stand for anything, so any document may match.
             return [one.name for one in home.documents()]
-        files = {file: None for name in names for file in (name, *parent_folders(name))}
-        holders = FolderStore(self._database).holders(home.name, files)
+        files = [(name, file) for name in names for file in (name, *parent_folders(name))]
+        holders = FolderStore(self._database).holders(home.name, dict.fromkeys(file for _, file in files))
         return home.names.there(
-            document + name.removeprefix(file)
-            for name in names
-            for file in (name, *parent_folders(name))
-            for document in holders.get(file, ())
+            document + name.removeprefix(file) for name, file in files for document in holders.get(file, ())
         )
 
     def own(self, names: Sequence[str], collection: str | None = None) -> list[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from pathlib import Path
 
-from localcrag.app.collections.aliases import DocumentNames, Tags, document_aliases, with_aliases
+from localcrag.app.collections.aliases import DocumentNames, Tags, with_aliases
 from localcrag.app.collections.locator import CollectionLocator, CollectionMover, move_documents
 from localcrag.app.collections.open_collections import CollectionEmbedders, OpenCollections
 from localcrag.app.models.hardware import cores, page_workers, workers
@@ -19,7 +19,7 @@ from localcrag.documents.scans import Recogniser, ScanTools, read_scans
 from localcrag.records.documents import Document, Member, PagePicture, ScannedPage
 from localcrag.records.errors import NameRefused
 from localcrag.records.ingest import GrowingUploads, IngestEvent, IngestProgress, TimeEstimate, Upload
-from localcrag.settings import DEFAULT_COLLECTION, ENGLISH_EMBEDDER, Settings
+from localcrag.settings import DEFAULT_COLLECTION, ENGLISH_EMBEDDER
 from localcrag.storage.collections import admin, queries
 from localcrag.storage.collections.folder_store import FolderStore
 from localcrag.storage.database import Database
@@ -33,15 +33,6 @@ ADVICE = (
     "`localcrag models get multilingual` brings those for other languages, "
     "`localcrag models use multilingual` chooses them"
 )
-
-
-def mostly_foreign(documents: Sequence[Document], settings: Settings) -> bool:
-    """Return whether most documents are not in English although the English-only embedding model is in use.
-
-    Documents of unknown language are not counted.
-    """
-    known = [document.language for document in documents if document.language]
-    return settings.embedder == ENGLISH_EMBEDDER and 2 * sum(one != ENGLISH for one in known) > len(known)
 
 
 PROGRESS_SECONDS = 0.2
@@ -143,13 +134,14 @@ class Collections:
         name = self._settings.collection(collection)
         return with_aliases(self._database, name, self.homes.of(name).documents())
 
-    def document_aliases(self, documents: Sequence[str], collection: str) -> dict[str, tuple[str, ...]]:
-        """Return the aliases of those documents that have any; see `aliases.document_aliases`. Raises StoreError."""
-        return document_aliases(self._database, collection, documents)
-
     def mostly_foreign(self, documents: Sequence[Document]) -> bool:
-        """Return whether most of these documents are in languages that the current models do not support."""
-        return mostly_foreign(documents, self._settings.now)
+        """Return whether most documents are not in English although the English-only embedding model is in use.
+
+        Documents of unknown language are not counted.
+        """
+        known = [document.language for document in documents if document.language]
+        foreign = sum(language != ENGLISH for language in known)
+        return self._settings.now.embedder == ENGLISH_EMBEDDER and 2 * foreign > len(known)
 
     def texts(self, collection: str) -> dict[str, str]:
         """Return the texts of a collection's documents, by document name. Loads no model."""
@@ -247,10 +239,8 @@ class Collections:
             recogniser.close()  # Each recogniser process takes hundreds of megabytes, so none is kept.
 
     def _as_file(self, member: Member) -> AbstractContextManager[Path]:
-        data_dir = self._settings.now.data_dir
-        return temporary_file(
-            member.data, data_dir, prefix=".within-", description=member.name, modified_at=member.changed
-        )
+        folder, name = self._settings.now.data_dir, member.name
+        return temporary_file(member.data, folder, prefix=".within-", description=name, modified_at=member.changed)
 
     def delete_document(self, document: str, collection: str | None = None) -> int:
         """Remove a document with its attachments and all derived data; return the number of attachments.

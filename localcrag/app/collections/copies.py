@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import time
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import closing, suppress
+from collections.abc import Generator, Iterator
+from contextlib import closing
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
 from localcrag.app.collections.collections import Collections
-from localcrag.app.collections.locator import TransferProgress
+from localcrag.app.collections.locator import TransferProgress, existing_documents
 from localcrag.app.shared_state import LazyCache
-from localcrag.records.documents import StoredDocument
+from localcrag.records.documents import StoredChunk, StoredDocument
 from localcrag.records.enums import Preset, WebMode
-from localcrag.records.errors import NameRefused, UnknownDocument
+from localcrag.records.errors import NameRefused
 from localcrag.storage.collections import admin, full_text, queries
 from localcrag.storage.collections.collection_file import (
     AboutCollection,
@@ -23,6 +23,7 @@ from localcrag.storage.collections.collection_file import (
     hidden_collection,
     refresh_import_lock,
 )
+from localcrag.storage.collections.folder_store import now
 from localcrag.storage.database import Database
 from localcrag.storage.protocol import CollectionBackend
 from localcrag.text.titles import passage_context, title_from_name
@@ -34,6 +35,12 @@ PAUSE_SECONDS = 0.02
 
 A waiting process checks at most every 100 ms whether it can write (sqlite3_busy_timeout).
 """
+
+COPIED_ROWS = {
+    "collection_settings": "preset, web, embedder",
+    "calibrations": "scorer, weights, embedder, made_at, undone_at, record",
+}
+"""Tables whose rows are copied along with a collection, and their columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,17 +74,13 @@ class CollectionCopies:
         names = [one.name for one in source.documents()]
         new = self._free(new)
         yield TransferProgress(0, len(names))
-        whole = hidden_collection(self._database, embedder=embedder, dimension=dimension, created_at=_now())
-        with whole as hidden:
-            for done in self._put(_stored(source, names), hidden):
+        with hidden_collection(self._database, embedder=embedder, dimension=dimension, created_at=now()) as hidden:
+            for done in self._put(existing_documents(source, names), hidden):
                 yield TransferProgress(done, len(names))
             with self._database.transaction() as connection:
                 admin.rename_collection(self._database, hidden, new)
                 self._collections.homes.local(new).put_folder_tags(source.folder_tags())
-                for table, columns in (
-                    ("collection_settings", "preset, web, embedder"),
-                    ("calibrations", "scorer, weights, embedder, made_at, undone_at, record"),
-                ):
+                for table, columns in COPIED_ROWS.items():
                     sql = (
                         f"INSERT INTO {table} (collection, {columns}) SELECT ?, {columns} FROM {table} "  # noqa: S608 - names of ours
                         "WHERE collection = ?"
@@ -114,7 +117,7 @@ class CollectionCopies:
     def _merge_here(self, source: CollectionBackend, into: CollectionBackend) -> Merged:
         renamed, same = _plan(source, into)
         for name in same:
-            into.tag([name], _own_tags(source, name), ())
+            into.tag([name], source.stored(name).tags, ())
         source.remove(same)
         for old, new in renamed.items():
             admin.rename_document(self._database, source.name, old, new)
@@ -157,10 +160,9 @@ class CollectionCopies:
             about = reader.about
             wanted = self._name_of(about, name, extra=extra)
             yield wanted, TransferProgress(0, about.documents)
-            whole = hidden_collection(
-                self._database, embedder=about.embedder, dimension=about.dimension, created_at=_now()
-            )
-            with whole as hidden:
+            with hidden_collection(
+                self._database, embedder=about.embedder, dimension=about.dimension, created_at=now()
+            ) as hidden:
                 for done in self._put(reader.documents(), hidden):
                     yield wanted, TransferProgress(done, about.documents)
                 # The name is checked again at the end: others may have taken it during the import.
@@ -220,7 +222,7 @@ def _merge_by_copies(source: CollectionBackend, into: CollectionBackend) -> Merg
     names = [one.name for one in source.documents()]
     for name in names:
         if name in same:
-            into.tag([name], _own_tags(source, name), ())
+            into.tag([name], source.stored(name).tags, ())
             continue
         document = _renamed(source.stored(name), renamed.get(name, name))
         into.save_document(document)
@@ -256,47 +258,25 @@ def _plan(source: CollectionBackend, into: CollectionBackend) -> tuple[dict[str,
 
 def _free_document_name(name: str, origin: str, taken: set[str]) -> str:
     """Return a free name: with the origin collection appended and, if needed, a number."""
-    path, number = PurePosixPath(name), 1
-    while True:
-        label = origin if number == 1 else f"{origin} {number}"
-        new = str(path.with_name(f"{path.stem} ({label.replace('/', '-')}){path.suffix}"))
-        if new not in taken:
-            return new
-        number += 1
+    path, label = PurePosixPath(name), origin.replace("/", "-")
+    labels = itertools.chain([label], (f"{label} {number}" for number in itertools.count(2)))
+    return next(new for one in labels if (new := str(path.with_stem(f"{path.stem} ({one})"))) not in taken)
 
 
 def _renamed(document: StoredDocument, name: str) -> StoredDocument:
     """Return the document under another name; without a title of its own, its chunks are found by that name."""
     if name == document.name:
         return document
-    chunks = document.chunks
-    if document.title is None:
-        chunks = tuple(
-            replace(
-                one,
-                front=passage_context(
-                    title_from_name(name), one.chunk.text, section=one.chunk.section, lead=one.chunk.lead
-                ),
-            )
-            for one in chunks
-        )
-    return replace(document, name=name, chunks=chunks)
+    if document.title is not None:
+        return replace(document, name=name)
+    title = title_from_name(name)
 
+    def renamed(one: StoredChunk) -> StoredChunk:
+        front = passage_context(title, one.chunk.text, section=one.chunk.section, lead=one.chunk.lead)
+        return replace(one, front=front)
 
-def _own_tags(home: CollectionBackend, name: str) -> Sequence[str]:
-    return home.stored(name).tags
+    return replace(document, name=name, chunks=tuple(map(renamed, document.chunks)))
 
 
 def _merged_tags(first: dict[str, list[str]], second: dict[str, list[str]]) -> dict[str, list[str]]:
     return {folder: sorted({*first.get(folder, ()), *second.get(folder, ())}) for folder in sorted({*first, *second})}
-
-
-def _stored(home: CollectionBackend, names: Sequence[str]) -> Iterator[StoredDocument]:
-    """Yield these documents, except those deleted since."""
-    for name in names:
-        with suppress(UnknownDocument):
-            yield home.stored(name)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

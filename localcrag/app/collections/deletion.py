@@ -7,9 +7,11 @@ vectors.
 
 from __future__ import annotations
 
+import heapq
 import json
 import re
 import shutil
+import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -19,6 +21,7 @@ from pathlib import Path
 import numpy as np
 
 from localcrag.app.collections.collections import Collections
+from localcrag.app.collections.locator import existing_documents
 from localcrag.app.shared_state import CurrentSettings
 from localcrag.app.tasks import PeriodicTask
 from localcrag.records.documents import (
@@ -62,15 +65,15 @@ def phrases(text: str, others: Iterable[str]) -> list[str]:
     count = Counter(_TOKEN.findall(text))
     found = list(_candidates(text))
     size = max(1, -(-len(found) // SECTIONS))
+
+    def commonness(phrase: str) -> float:
+        """Return how often the words of a phrase, on average, occur in the text."""
+        return statistics.fmean(count[word] for word in phrase.split())
+
     chosen: list[list[str]] = []
     for at in range(0, len(found), size):
         some = dict.fromkeys(found[at : at + size])
-        # A phrase is rare if its words, on average, occur seldom in the text.
-        chosen.append(
-            sorted(some, key=lambda one: sum(count[word] for word in one.split()) / len(one.split()))[
-                :CANDIDATES_PER_SECTION
-            ]
-        )
+        chosen.append(heapq.nsmallest(CANDIDATES_PER_SECTION, some, key=commonness))
     known = {one for some in chosen for one in some}
     for other in others:
         known -= {one for one in known if one in other}
@@ -88,15 +91,11 @@ def _candidates(text: str) -> Iterator[str]:
     for line in text.splitlines():
         for piece in _PLAIN.findall(line):
             tokens = list(_TOKEN.finditer(piece))
-            for first, last in zip(tokens, tokens[WORDS - 1 :], strict=False):
-                yield from _usable_phrase(piece[first.start() : last.end()])
-            if 0 < len(tokens) < WORDS:
-                yield from _usable_phrase(piece[tokens[0].start() : tokens[-1].end()])
-
-
-def _usable_phrase(words: str) -> Iterator[str]:
-    if len(words) >= MIN_CHARACTERS:
-        yield words[:LONGEST_PHRASE]
+            # A piece with fewer words pairs its first token with its last.
+            for first, last in zip(tokens, tokens[WORDS - 1 :] or tokens[-1:], strict=False):
+                phrase = piece[first.start() : last.end()]
+                if len(phrase) >= MIN_CHARACTERS:
+                    yield phrase[:LONGEST_PHRASE]
 
 
 Documents = set[tuple[str, str]]
@@ -141,7 +140,7 @@ def fingerprint_documents(
     # An attachment is deleted together with its e-mail, so it is not requested separately.
     asked = tuple(name for name in asked if name not in within)
     chosen = tuple(dict.fromkeys((*asked, *within)))
-    documents = list(_stored(home, chosen))
+    documents = list(existing_documents(home, chosen))
     texts = (*(text for one in documents for text in (one.text, *_recognised_texts(one))), *quoted)
     own = {(home.name, name) for name in chosen}
     distinctive = tuple(phrases("\n".join(texts), _other_texts(database, home, own)))
@@ -168,14 +167,6 @@ def residue_signatures(looked: DocumentFingerprints) -> list[ResidueSignature]:
     return marks
 
 
-def _stored(home: CollectionBackend, names: Sequence[str]) -> Iterator[StoredDocument]:
-    for name in names:
-        try:
-            yield home.stored(name)
-        except UnknownDocument:
-            continue  # The document was deleted while this ran.
-
-
 def _recognised_texts(document: StoredDocument) -> Iterator[str]:
     """Yield the recognised text of each page; it may not be in the text of the document yet."""
     for scan in document.scans:
@@ -185,7 +176,7 @@ def _recognised_texts(document: StoredDocument) -> Iterator[str]:
 
 def _other_texts(database: Database, home: CollectionBackend, own: Documents) -> Iterator[str]:
     """Yield the texts of all other documents, one at a time."""
-    for number in _other_document_ids(database, own):
+    for number in _other_documents(database, own):
         yield from (row["text"] for row in database.rows("SELECT text FROM documents WHERE id = ?", number))
     if home.server:
         yield from (text for name, text in home.texts().items() if (home.name, name) not in own)
@@ -195,20 +186,21 @@ def _pieces(database: Database, document: StoredDocument, own: Documents) -> Ite
     """Yield pieces of a document's original file that occur in no other original."""
     if not document.original:
         return
-    file, others = document.original, _other_document_ids(database, own)
+    file, others = document.original, _other_documents(database, own)
     for at in np.linspace(0, max(0, len(file) - PIECE_BYTES), PIECES).astype(int).tolist():
         piece = file[at : at + PIECE_BYTES]
         if len(set(piece)) < MIN_DISTINCT_BYTES:
             continue
         having = database.rows("SELECT document_id FROM originals WHERE instr(data, ?)", piece)
-        if others.isdisjoint(row["document_id"] for row in having):
+        if others.keys().isdisjoint(row["document_id"] for row in having):
             yield piece
 
 
-def _other_document_ids(database: Database, own: Documents) -> set[int]:
-    """Return the ids of all other documents on this computer."""
+def _other_documents(database: Database, own: Documents) -> dict[int, tuple[str, str]]:
+    """Return all other documents on this computer by id, each as its collection and name."""
     sql = "SELECT d.id, d.name, k.name AS collection FROM documents d JOIN collections k ON k.id = d.collection_id"
-    return {row["id"] for row in database.rows(sql) if (row["collection"], row["name"]) not in own}
+    found = {row["id"]: (row["collection"], row["name"]) for row in database.rows(sql)}
+    return {number: document for number, document in found.items() if document not in own}
 
 
 def _distinctive_chunks(document: StoredDocument, distinctive: Sequence[str]) -> list[StoredChunk]:
@@ -408,12 +400,9 @@ class DocumentDeletion:
         return texts
 
     def _quoting(self, collection: str, names: Sequence[str], looked: DocumentFingerprints) -> QuotedDocuments:
-        there = self._database.rows(
-            "SELECT k.name AS collection, d.name FROM documents d JOIN collections k ON k.id = d.collection_id"
-        )
         gone = frozenset((*names, *looked.names))
-        others = {(row["collection"], row["name"]) for row in there} - {(collection, name) for name in gone}
-        return QuotedDocuments(collection, gone, looked.texts, looked.phrases, frozenset(others))
+        others = frozenset(_other_documents(self._database, {(collection, name) for name in gone}).values())
+        return QuotedDocuments(collection, gone, looked.texts, looked.phrases, others)
 
     def _remove_folders(self, quoting: QuotedDocuments, marks: Sequence[ResidueSignature]) -> Iterator[str]:
         """Remove the evaluation folders that contain parts of the documents, and yield their names."""
@@ -437,14 +426,13 @@ def _quotes(runs: Path, quoting: QuotedDocuments) -> bool:
     """Return whether an evaluation has a run that quotes the documents."""
     if not runs.is_file():
         return False
+    return any(_quotes_in_line(line, quoting) for line in runs.read_bytes().split(b"\n"))
+
+
+def _quotes_in_line(line: bytes, quoting: QuotedDocuments) -> bool:
     # Each line is a run as JSON. The last line may be torn if a process was killed, so it is searched as text.
-    for line in runs.read_bytes().split(b"\n"):
-        try:
-            run = json.loads(line)["run"]
-        except (ValueError, KeyError, TypeError):
-            if quoting.in_text(line.decode("utf-8", "replace")):
-                return True
-            continue
-        if quoting.in_run(run, by_name=False):
-            return True
-    return False
+    try:
+        run = json.loads(line)["run"]
+    except (ValueError, KeyError, TypeError):
+        return quoting.in_text(line.decode("utf-8", "replace"))
+    return quoting.in_run(run, by_name=False)

@@ -11,6 +11,7 @@ import fnmatch
 import os
 import re
 import time
+from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
@@ -26,7 +27,6 @@ from localcrag.records.ingest import (
     FolderChange,
     FolderEvent,
     FolderStatus,
-    GoneFilePolicy,
     IngestEvent,
     IngestProgress,
     IngestResult,
@@ -36,6 +36,7 @@ from localcrag.records.ingest import (
     Upload,
     WatchedFolder,
 )
+from localcrag.records.restriction import parent_folders
 from localcrag.storage.collections.folder_store import FolderStore, now
 from localcrag.storage.database import Database
 from localcrag.storage.protocol import CollectionBackend
@@ -46,29 +47,24 @@ class Patterns:
     """The files to watch: those that match one of `include`, or all if it is empty, minus those of `exclude`."""
 
     def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
-        self._include, self._exclude = [*map(_Pattern, include)], [*map(_Pattern, exclude)]
+        self._include, self._exclude = [*map(_matcher, include)], [*map(_matcher, exclude)]
 
     def wants(self, path: str) -> bool:
         """Return whether a file is watched, given its path within the folder."""
-        return (not self._include or any(one.fits(path) for one in self._include)) and not self.excludes(path)
+        return (not self._include or any(fits(path) for fits in self._include)) and not self.excludes(path)
 
     def excludes(self, path: str) -> bool:
         """Return whether a file, or a folder with everything in it, is excluded."""
-        return any(one.fits(path) for one in self._exclude)
+        return any(fits(path) for fits in self._exclude)
 
 
-class _Pattern:
-    def __init__(self, text: str) -> None:
-        text = text.removeprefix("./").rstrip("/")
-        self._whole = "/" in text
-        self._fits = re.compile(fnmatch.translate(text.lstrip("/")), re.IGNORECASE).match
-
-    def fits(self, path: str) -> bool:
-        parts = path.split("/")
-        if not self._whole:
-            # A pattern that matches a folder also matches everything in it.
-            return any(self._fits(part) for part in parts)
-        return any(self._fits("/".join(parts[:number])) for number in range(1, len(parts) + 1))
+def _matcher(pattern: str) -> Callable[[str], bool]:
+    """Return a function that says whether a path, or a folder that contains it, matches a pattern."""
+    pattern = pattern.removeprefix("./").rstrip("/")
+    fits = re.compile(fnmatch.translate(pattern.lstrip("/")), re.IGNORECASE).match
+    if "/" not in pattern:
+        return lambda path: any(fits(part) for part in path.split("/"))
+    return lambda path: any(fits(one) for one in (path, *parent_folders(path)))
 
 
 FILES_PER_REPORT = 2_000
@@ -87,24 +83,23 @@ class FolderScan:
     closed: dict[str, str] = field(default_factory=dict)
     away: str | None = None
 
-    def same_devices(self, known: Mapping[str, KnownFile]) -> dict[int, int]:
-        """Map the stored device numbers of files to today's; they may change when the computer restarts."""
-        return {one.device: self.files[path].device for path, one in known.items() if path in self.files}
+    def gone(self, known: Mapping[str, KnownFile]) -> frozenset[str]:
+        """Return the known files that were deleted, rather than on a folder or disk that is absent now."""
+        # Device numbers may change when the computer restarts.
+        devices = {one.device: self.files[path].device for path, one in known.items() if path in self.files}
+        unseen = (one for path, one in known.items() if path not in self.files)
+        return frozenset(one.path for one in unseen if self._was_deleted(one.path, devices.get(one.device, one.device)))
 
-    def is_gone(self, known: KnownFile, devices: Mapping[int, int]) -> bool:
-        """Return whether an unseen file was deleted, rather than on a folder or disk that is absent now.
-
-        `devices` is the result of `same_devices`.
-        """
-        folder = known.path
+    def _was_deleted(self, path: str, device: int) -> bool:
         # Go up to the nearest folder that was seen. If it is on another device than the file was, a disk is not
         # mounted.
+        folder = path
         while folder:
             folder = folder.rpartition("/")[0]
             if folder in self.closed:
                 return False
             if folder in self.devices:
-                return self.devices[folder] == devices.get(known.device, known.device)
+                return self.devices[folder] == device
         return False
 
 
@@ -192,55 +187,6 @@ def with_members(home: CollectionBackend, document: str, known: Mapping[str, Kno
     return [name for name in home.names.within(document) if name not in others]
 
 
-def decide_missing(
-    database: Database,
-    collections: Collections,
-    folder: WatchedFolder,
-    what: GoneFilePolicy,
-    names: Sequence[str] | None = None,
-) -> list[FolderChange]:
-    """Remove or keep the documents of missing files: those in `names`, or all. Raises StoreError.
-
-    A file that has come back is left to the next update.
-    """
-    store = FolderStore(database)
-    known = store.files(folder.id)
-    asked = [one for one in store.gone(folder.id) if names is None or folder.name_of(one.path) in names]
-    asked = [one for one in asked if not (folder.path / one.path).exists()]
-    remove = {one.document for one in asked if one.document} if what is GoneFilePolicy.REMOVE else set()
-    # A document that files of other folders also have is not removed.
-    remove = {document for document in remove if not store.others(folder, document)}
-    with joint_transaction(database, collections, folder) as home:
-        home.remove([name for document in sorted(remove) for name in with_members(home, document, known)])
-        store.put(folder.id, (), [one.path for one in asked])
-    changes = []
-    for one in asked:
-        status = FolderStatus.REMOVED if one.document in remove else FolderStatus.KEPT
-        changes.append(FolderChange(folder.name_of(one.path), status))
-    return changes
-
-
-def unbind(database: Database, collections: Collections, folder: WatchedFolder, *, documents: bool) -> int:
-    """Stop watching a folder; with `documents`, remove those that only its files have. Return their number.
-
-    Raises StoreError.
-    """
-    store = FolderStore(database)
-    if not documents:
-        store.unbind(folder.id)
-        return 0
-    known = store.files(folder.id)
-    # Documents that were renamed, or were there before, are not the folder's own.
-    names = {folder.name_of(path) for path in known}
-    own = sorted({one.document for one in known.values() if one.document in names})
-    own = [document for document in own if not store.others(folder, document)]
-    with joint_transaction(database, collections, folder) as home:
-        gone = [name for document in own for name in with_members(home, document, known)]
-        home.remove(gone)
-        store.unbind(folder.id)
-    return len(gone)
-
-
 SETTLE_SECONDS = 2.0
 """Seconds without a change after which a file counts as completely written.
 
@@ -264,13 +210,6 @@ class _Comparison:
     failed: dict[str, str] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
     moved: dict[str, str] = field(default_factory=dict)
-
-    @property
-    def missing(self) -> frozenset[str]:
-        """The known files that were deleted."""
-        devices = self.look.same_devices(self.known)
-        unseen = (one for path, one in self.known.items() if path not in self.look.files)
-        return frozenset(one.path for one in unseen if self.look.is_gone(one, devices))
 
 
 class FolderSync:
@@ -307,13 +246,20 @@ class FolderSync:
         self._store.there(folder.id)
         compared = _Comparison(look, known)
         yield from self._compare(folder, compared)
-        plan = plan_changes(self._found(folder, compared), now())
+        found = FolderSnapshot(
+            folder=folder,
+            known=known,
+            seen=look.files,
+            hashed=compared.hashed,
+            missing=look.gone(known),
+            contents=self._contents(folder, compared),
+            others=lambda document: self._store.others(folder, document),
+        )
+        plan = plan_changes(found, now())
         self._apply_changes(folder, plan, compared)
         yield from plan.changes
-        yield from (
-            FolderChange(folder.name_of(path), FolderStatus.FAILED, error=error)
-            for path, error in compared.failed.items()
-        )
+        for path, error in compared.failed.items():
+            yield FolderChange(folder.name_of(path), FolderStatus.FAILED, error=error)
         yield from self._read(folder, plan, compared)
         if compared.waiting:
             yield from (FolderChange(folder.name_of(path), FolderStatus.WAITING) for path in compared.waiting)
@@ -322,11 +268,8 @@ class FolderSync:
 
     def _compare(self, folder: WatchedFolder, compared: _Comparison) -> Iterator[FolderEvent]:
         """Compute the checksums of files that look different."""
-        different = [
-            path
-            for path, seen in sorted(compared.look.files.items())
-            if path not in compared.known or compared.known[path].stamp != seen.stamp
-        ]
+        known, files = compared.known, sorted(compared.look.files.items())
+        different = [path for path, seen in files if path not in known or known[path].stamp != seen.stamp]
         for number, path in enumerate(different, start=1):
             seen, name = compared.look.files[path], folder.name_of(path)
             if 0 <= self._clock() - seen.stamp.mtime_ns / 1e9 < self._settled:
@@ -343,17 +286,6 @@ class FolderSync:
                 compared.hashed[path] = sha256
             else:
                 compared.waiting.append(path)
-
-    def _found(self, folder: WatchedFolder, compared: _Comparison) -> FolderSnapshot:
-        return FolderSnapshot(
-            folder=folder,
-            known=compared.known,
-            seen=compared.look.files,
-            hashed=compared.hashed,
-            missing=compared.missing,
-            contents=self._contents(folder, compared),
-            others=lambda document: self._store.others(folder, document),
-        )
 
     def _contents(self, folder: WatchedFolder, compared: _Comparison) -> dict[str, str]:
         """Map the checksums of files that look different to the documents that have this content."""
@@ -397,12 +329,12 @@ class FolderSync:
         if not plan.read:
             return
         by_name = {one.name: one for one in plan.read}
-        twins: dict[str, list[str]] = {}
+        twins = defaultdict(list)
         for path, first in plan.twins.items():
-            twins.setdefault(first, []).append(path)
+            twins[first].append(path)
         uploads = [Upload(folder.path / one.path, one.name, original=True) for one in by_name.values()]
         done: list[KnownFile] = []
-        within: dict[str, set[str]] = {}
+        within = defaultdict(set)
         replaced: set[str] = set()
         try:
             with closing(self._add(uploads, folder.collection)) as events:
@@ -414,14 +346,16 @@ class FolderSync:
                         yield event
                     elif (one := by_name.get(event.document)) is None:
                         if event.status is not IngestStatus.FAILED:
-                            within.setdefault(_container(event.document, by_name), set()).add(event.document)
+                            # The file that the document came inside of is the nearest of its folders that was read.
+                            outer = next((one for one in parent_folders(event.document)[::-1] if one in by_name), "")
+                            within[outer].add(event.document)
                         if event.error:
                             yield FolderChange(event.document, FolderStatus.FAILED, error=event.error)
                     else:
                         if event.status is not IngestStatus.FAILED and one.before and one.before.document:
                             replaced.add(one.path)
-                        done += self._remembered(folder, one, event, twins.get(one.path, ()), compared)
-                        yield from self._report(folder, one, event, twins.get(one.path, ()))
+                        done += self._remembered(folder, one, event, twins[one.path], compared)
+                        yield from self._report(folder, one, event, twins[one.path])
         finally:
             self._store.put(folder.id, done)
         self._leave_out(folder, [one for one in plan.read if one.path in replaced], within)
@@ -431,7 +365,7 @@ class FolderSync:
         home, known = self._collections.homes.of(folder.collection), self._store.files(folder.id)
         for one in changed:
             there = [name for name in with_members(home, one.name, known) if name != one.name]
-            home.remove([name for name in there if name not in within.get(one.name, set())])
+            home.remove([name for name in there if name not in within[one.name]])
 
     def _remembered(
         self, folder: WatchedFolder, one: FileToRead, result: IngestResult, twins: Sequence[str], compared: _Comparison
@@ -441,10 +375,8 @@ class FolderSync:
         if result.status is IngestStatus.FAILED:
             error = result.error or ""
             return [replace(self._failed(folder, path, error, compared), sha256=one.sha256) for path in paths]
-        seen = compared.look.files
-        return [
-            KnownFile(path, seen[path].stamp, seen[path].device, one.sha256, one.name, one.sha256) for path in paths
-        ]
+        seen = [(path, compared.look.files[path]) for path in paths]
+        return [KnownFile(path, file.stamp, file.device, one.sha256, one.name, one.sha256) for path, file in seen]
 
     @staticmethod
     def _failed(folder: WatchedFolder, path: str, error: str, compared: _Comparison) -> KnownFile:
@@ -453,9 +385,8 @@ class FolderSync:
         document, stored = (before.document, before.stored) if before else (None, None)
         if document in compared.moved and compared.moved[document] != folder.name_of(path):
             document, stored = None, None
-        return KnownFile(
-            path, seen.stamp, seen.device, None, compared.moved.get(document or "", document), stored, error
-        )
+        document = compared.moved.get(document or "", document)
+        return KnownFile(path, seen.stamp, seen.device, None, document, stored, error)
 
     @staticmethod
     def _report(
@@ -478,10 +409,3 @@ def _scan(folder: WatchedFolder) -> Generator[FolderEvent, None, FolderScan]:
         found = len(look.files)
         yield IngestProgress(str(folder.path), 0, found, "looking", found, None, None, more=True)
     return look
-
-
-def _container(name: str, files: Mapping[str, FileToRead]) -> str:
-    """Return the name of the file that a document came inside of."""
-    while name and name not in files:
-        name = name.rpartition("/")[0]
-    return name

@@ -10,9 +10,8 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from localcrag.app.collections import folder_sync
 from localcrag.app.collections.collections import Collections
-from localcrag.app.collections.folder_sync import FolderSync
+from localcrag.app.collections.folder_sync import FolderSync, joint_transaction, with_members
 from localcrag.app.shared_state import CurrentSettings
 from localcrag.records.errors import FolderError
 from localcrag.records.ingest import (
@@ -96,27 +95,31 @@ class Folders:
         self._check(wanted, name)
         self._collections.store(name)
         prefix = self._prefix(wanted, name)
-        return self._store.bind(
-            WatchedFolder(
-                id=0,
-                collection=name,
-                path=wanted,
-                prefix=prefix,
-                include=tuple(include),
-                exclude=tuple(exclude),
-                gone=gone,
-            )
+        folder = WatchedFolder(
+            id=0, collection=name, path=wanted, prefix=prefix, include=tuple(include), exclude=tuple(exclude), gone=gone
         )
+        return self._store.bind(folder)
 
     def unbind(self, folder: WatchedFolder, *, documents: bool) -> int:
         """Stop watching a folder; with `documents`, remove those that only its files have. Return their number.
 
         Raises StoreError.
         """
-        removed = folder_sync.unbind(self._database, self._collections, folder, documents=documents)
-        if removed:
+        if not documents:
+            self._store.unbind(folder.id)
+            return 0
+        known = self._store.files(folder.id)
+        # Documents that were renamed, or were there before, are not the folder's own.
+        names = {folder.name_of(path) for path in known}
+        own = sorted({one.document for one in known.values() if one.document in names})
+        own = [document for document in own if not self._store.others(folder, document)]
+        with joint_transaction(self._database, self._collections, folder) as home:
+            gone = [name for document in own for name in with_members(home, document, known)]
+            home.remove(gone)
+            self._store.unbind(folder.id)
+        if gone:
             full_text.overwrite_deleted_words(self._database)
-        return removed
+        return len(gone)
 
     def pause(self, folder: WatchedFolder, *, paused: bool) -> None:
         """Pause watching a folder, or resume it. Raises StoreError."""
@@ -125,11 +128,23 @@ class Folders:
     def decide(
         self, folder: WatchedFolder, what: GoneFilePolicy, names: Sequence[str] | None = None
     ) -> list[FolderChange]:
-        """Remove or keep the documents of missing files: those in `names`, or all. Raises StoreError."""
-        changes = folder_sync.decide_missing(self._database, self._collections, folder, what, names)
-        if any(one.status is FolderStatus.REMOVED for one in changes):
+        """Remove or keep the documents of missing files: those in `names`, or all. Raises StoreError.
+
+        A file that has come back is left to the next update.
+        """
+        known = self._store.files(folder.id)
+        asked = [one for one in self._store.gone(folder.id) if names is None or folder.name_of(one.path) in names]
+        asked = [one for one in asked if not (folder.path / one.path).exists()]
+        remove = {one.document for one in asked if one.document} if what is GoneFilePolicy.REMOVE else set()
+        # A document that files of other folders also have is not removed.
+        remove = {document for document in remove if not self._store.others(folder, document)}
+        with joint_transaction(self._database, self._collections, folder) as home:
+            home.remove([name for document in sorted(remove) for name in with_members(home, document, known)])
+            self._store.put(folder.id, (), [one.path for one in asked])
+        if remove:
             full_text.overwrite_deleted_words(self._database)
-        return changes
+        kept, removed = FolderStatus.KEPT, FolderStatus.REMOVED
+        return [FolderChange(folder.name_of(one.path), removed if one.document in remove else kept) for one in asked]
 
     def state(self, folder: WatchedFolder) -> FolderState:
         """Return the stored state of a folder, without reading the folder. Raises StoreError."""
@@ -173,8 +188,7 @@ class Folders:
             if not waiting or time.monotonic() > until:
                 yield from waiting
                 return
-            for one in waiting[:1]:
-                yield IngestProgress(one.document, 1, len(waiting), "waiting", 0, len(waiting), None)
+            yield IngestProgress(waiting[0].document, 1, len(waiting), "waiting", 0, len(waiting), None)
             time.sleep(POLL_SECONDS)
 
     def _rename_moved(self, folder: WatchedFolder) -> Iterator[FolderEvent]:
@@ -203,7 +217,7 @@ class Folders:
     def _check(self, path: Path, collection: str) -> None:
         if not path.is_dir():
             raise FolderError(_("%(path)s is not a folder that can be opened. Choose an existing folder.", path=path))
-        if _within(self._settings.now.data_dir.absolute(), path):
+        if self._settings.now.data_dir.absolute().is_relative_to(path):
             raise FolderError(
                 _(
                     "%(path)s contains localcrag's own data folder, which cannot be part of a collection. Choose a "
@@ -217,11 +231,7 @@ class Folders:
         for other in self._store.folders():
             if other.path == path and other.collection != collection:
                 problem = _("The collection “%(name)s” already watches %(path)s.", name=other.collection, path=path)
-            elif (
-                other.collection == collection
-                and other.path != path
-                and (_within(other.path, path) or _within(path, other.path))
-            ):
+            elif other.collection == collection and other.path != path and _overlap(path, other.path):
                 problem = _(
                     "%(path)s shares files with %(other)s, which is already being watched.", path=path, other=other.path
                 )
@@ -239,5 +249,5 @@ def _absolute(path: str | Path) -> Path:
     return Path(path).expanduser().absolute()
 
 
-def _within(inner: Path, outer: Path) -> bool:
-    return inner.is_relative_to(outer)
+def _overlap(one: Path, other: Path) -> bool:
+    return one.is_relative_to(other) or other.is_relative_to(one)

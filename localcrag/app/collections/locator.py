@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 
 from localcrag.app.shared_state import CurrentSettings
@@ -24,6 +23,7 @@ from localcrag.settings import Settings
 from localcrag.storage.collections import admin, document_store, queries
 from localcrag.storage.collections.admin import MoveState, ServerLocation, embedders_differ, name_taken
 from localcrag.storage.collections.engine_choice import EngineChoice
+from localcrag.storage.collections.folder_store import now
 from localcrag.storage.collections.queries import no_document
 from localcrag.storage.collections.sqlite_collection import SqliteCollection
 from localcrag.storage.database import Database
@@ -49,10 +49,10 @@ class CollectionLocator:
 
     def of(self, collection: str) -> CollectionBackend:
         """Return the place of a collection. Raises StoreError."""
-        elsewhere = admin.server_location(self._database, collection)
-        if elsewhere is None or elsewhere.state is not MoveState.THERE:
+        there = self._server_location(collection)
+        if there is None:
             return self.local(collection)
-        return PostgresCollection(self._connected(elsewhere.address), elsewhere.number, collection)
+        return PostgresCollection(self._connected(there.address), there.number, collection)
 
     def local(self, collection: str) -> SqliteCollection:
         """Return the place of a collection in the data folder, even if it lives elsewhere."""
@@ -103,9 +103,13 @@ class CollectionLocator:
 
     def key(self, collection: str) -> str:
         """Return a cache key for a collection, which changes when the collection moves."""
-        elsewhere = admin.server_location(self._database, collection)
-        there = elsewhere is not None and elsewhere.state is MoveState.THERE
-        return f"{collection} at {elsewhere.address} {elsewhere.number}" if elsewhere and there else collection
+        there = self._server_location(collection)
+        return f"{collection} at {there.address} {there.number}" if there else collection
+
+    def _server_location(self, collection: str) -> ServerLocation | None:
+        """Return where in a server a collection lives; None if it lives here, even while it is being moved."""
+        location = admin.server_location(self._database, collection)
+        return location if location and location.state is MoveState.THERE else None
 
     def server(self, address: str) -> PostgresDatabase:
         """Return a server's database, with the tables for collections created if needed. Raises StoreError."""
@@ -126,7 +130,7 @@ class CollectionLocator:
         home = ServerLocation(str(server.address), row["id"], MoveState.THERE)
         admin.add_server_collection(
             self._database, name, home, embedder=row["embedder"], dimension=row["dimension"],
-            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            created_at=now(),
         )  # fmt: skip
         return PostgresCollection(server, row["id"], name)
 
@@ -214,80 +218,71 @@ class CollectionMover:
         """
         queries.require_collection(self._database, collection)
         self._forget(collection)
-        homes, elsewhere = self._locator, admin.server_location(self._database, collection)
+        elsewhere = admin.server_location(self._database, collection)
         if elsewhere and elsewhere.state is MoveState.LEAVING:
-            _remove_from_server(collection, elsewhere, homes, self._database)
+            self._remove_from_server(collection, elsewhere)
             elsewhere = None
         if to != LOCAL:
-            yield from _move_to_server(collection, to, elsewhere, homes, self._database)
+            yield from self._move_to_server(collection, to, elsewhere)
         elif elsewhere and elsewhere.state is MoveState.THERE:
-            yield from _move_back(collection, elsewhere, homes, self._database)
+            yield from self._move_back(collection, elsewhere)
         elif elsewhere:
             # The move never completed, so only its partial copy is removed from the server.
-            _remove_from_server(collection, elsewhere, homes, self._database)
+            self._remove_from_server(collection, elsewhere)
         self._forget(collection)
 
+    def _move_to_server(self, collection: str, to: str, elsewhere: ServerLocation | None) -> Iterator[TransferProgress]:
+        server = self._locator.server(to)
+        address = str(server.address)
+        if elsewhere and elsewhere.address != address:
+            raise StoreError(
+                f"The collection “{collection}” is at {elsewhere.address}, or is being moved there. Move it here "
+                f"first: localcrag collection move {collection} --to {LOCAL}"
+            )
+        if elsewhere and elsewhere.state is MoveState.THERE:
+            return
+        local, known = self._locator.local(collection), admin.collection_fields(self._database, collection)
+        # The token lets a repeated call find the partial copy of an interrupted move.
+        number = schema.begin_arrival(
+            server, collection, embedder=known["embedder"], dimension=known["dimension"],
+            created_at=known["created_at"], arriving=_token(self._locator.data_dir, known["id"], known["created_at"]),
+        )  # fmt: skip
+        arriving = ServerLocation(address, number, MoveState.ARRIVING)
+        admin.set_server_location(self._database, collection, arriving)
+        there = PostgresCollection(server, number, collection)
+        for _round in range(ROUNDS):
+            yield from _copy(local, there)
+            schema.create_index(server, number)
+            # The transaction keeps others from changing this collection during the final comparison.
+            with self._database.transaction() as connection:
+                if _signature(local) == _signature(there):
+                    schema.finish_arrival(server, number)
+                    admin.write_server_location(connection, collection, replace(arriving, state=MoveState.THERE))
+                    break
+        # The `else` of a loop runs if no round ended with equal contents.
+        else:
+            raise _kept_changing(collection)
+        local.remove_index()
 
-def _move_to_server(
-    collection: str, to: str, elsewhere: ServerLocation | None, homes: CollectionLocator, database: Database
-) -> Iterator[TransferProgress]:
-    server = homes.server(to)
-    address = str(server.address)
-    if elsewhere and elsewhere.address != address:
-        raise StoreError(
-            f"The collection “{collection}” is at {elsewhere.address}, or is being moved there. Move it here first: "
-            f"localcrag collection move {collection} --to {LOCAL}"
-        )
-    if elsewhere and elsewhere.state is MoveState.THERE:
-        return
-    local, known = homes.local(collection), admin.collection_fields(database, collection)
-    # The token lets a repeated call find the partial copy of an interrupted move.
-    number = schema.begin_arrival(
-        server, collection, embedder=known["embedder"], dimension=known["dimension"], created_at=known["created_at"],
-        arriving=_token(homes.data_dir, known["id"], known["created_at"]),
-    )  # fmt: skip
-    arriving = ServerLocation(address, number, MoveState.ARRIVING)
-    admin.set_server_location(database, collection, arriving)
-    there = PostgresCollection(server, number, collection)
-    for _round in range(ROUNDS):
-        yield from _copy(local, there)
-        schema.create_index(server, number)
-        # The transaction keeps others from changing this collection during the final comparison.
-        with database.transaction() as connection:
-            if _signature(local) == _signature(there):
-                schema.finish_arrival(server, number)
-                admin.write_server_location(connection, collection, replace(arriving, state=MoveState.THERE))
-                break
-    # The `else` of a loop runs if no round ended with equal contents.
-    else:
-        raise _kept_changing(collection)
-    local.remove_index()
+    def _move_back(self, collection: str, elsewhere: ServerLocation) -> Iterator[TransferProgress]:
+        there, local = self._locator.of(collection), self._locator.local(collection)
+        left = replace(elsewhere, state=MoveState.LEAVING)
+        for _round in range(ROUNDS):
+            yield from _copy(there, local)
+            # The transaction on the server keeps others from changing the collection during the final comparison.
+            with self._locator.server(elsewhere.address).transaction(elsewhere.number):
+                if _signature(local) == _signature(there):
+                    admin.set_server_location(self._database, collection, left, *there.embedder())
+                    break
+        else:
+            raise _kept_changing(collection)
+        self._remove_from_server(collection, left)
 
-
-def _move_back(
-    collection: str, elsewhere: ServerLocation, homes: CollectionLocator, database: Database
-) -> Iterator[TransferProgress]:
-    there, local = homes.of(collection), homes.local(collection)
-    left = replace(elsewhere, state=MoveState.LEAVING)
-    for _round in range(ROUNDS):
-        yield from _copy(there, local)
-        # The transaction on the server keeps others from changing the collection during the final comparison.
-        with homes.server(elsewhere.address).transaction(elsewhere.number):
-            if _signature(local) == _signature(there):
-                admin.set_server_location(database, collection, left, *there.embedder())
-                break
-    else:
-        raise _kept_changing(collection)
-    _remove_from_server(collection, left, homes, database)
-
-
-def _remove_from_server(
-    collection: str, elsewhere: ServerLocation, homes: CollectionLocator, database: Database
-) -> None:
-    """Remove the copy in the server of a collection that now lives here."""
-    # If this is interrupted, the stored state remains, and the next move repeats it.
-    PostgresCollection(homes.server(elsewhere.address), elsewhere.number, collection).delete()
-    admin.set_server_location(database, collection, None)
+    def _remove_from_server(self, collection: str, elsewhere: ServerLocation) -> None:
+        """Remove the copy in the server of a collection that now lives here."""
+        # If this is interrupted, the stored state remains, and the next move repeats it.
+        PostgresCollection(self._locator.server(elsewhere.address), elsewhere.number, collection).delete()
+        admin.set_server_location(self._database, collection, None)
 
 
 def _copy(source: CollectionBackend, target: CollectionBackend) -> Iterator[TransferProgress]:
@@ -303,12 +298,17 @@ def _copy(source: CollectionBackend, target: CollectionBackend) -> Iterator[Tran
         yield TransferProgress(done, len(wanted))
 
 
+def existing_documents(home: CollectionBackend, names: Sequence[str]) -> Iterator[StoredDocument]:
+    """Yield the documents with these names, except those deleted since."""
+    for name in names:
+        with suppress(UnknownDocument):
+            yield home.stored(name)
+
+
 def _copy_one(name: str, source: CollectionBackend, target: CollectionBackend) -> None:
-    try:
-        document = source.stored(name)
-    except UnknownDocument:
-        return  # The document was deleted while copying; the final comparison notices it.
-    _put(document, target)
+    # A document that was deleted while copying is left out; the final comparison notices it.
+    for document in existing_documents(source, [name]):
+        _put(document, target)
 
 
 def _put(document: StoredDocument, target: CollectionBackend) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from localcrag.app.collections.locator import CollectionLocator
@@ -48,10 +49,8 @@ class CollectionEmbedders:
         """
         name, wanted = self.name_of(collection), self.wanted(collection)
         if name != wanted:
-            try:
+            with suppress(ModelError):
                 return self._models.embedder_named(name)
-            except ModelError:
-                pass
         return self._models.embedder_named(wanted)
 
     def is_there(self, embedder: str) -> bool:
@@ -64,12 +63,11 @@ class CollectionEmbedders:
         Collections in servers that do not answer are left out. As long as the old model is present, searches keep using
         it.
         """
-        own = queries.chosen_embedders(self._database)
         in_use = self._settings.now.embedder
+        own = {name: one for name, one in queries.chosen_embedders(self._database).items() if one != in_use}
         others = set(self._locator.with_other_embedder())
-        kept = [name for name, embedder in own.items() if embedder != in_use]
         there = queries.collection_names(self._database)
-        return [name for name in there if (self.name_of(name) != own[name] if name in kept else name in others)]
+        return [name for name in there if (self.name_of(name) != own[name] if name in own else name in others)]
 
     def pending(self) -> list[str]:
         """Return the collections of `to_reindex` that should be re-indexed without asking.
@@ -132,10 +130,6 @@ def _in_server(home: CollectionBackend, embedder: Embedder) -> Iterator[tuple[in
     home.replace_vectors(embedder=embedder.name, dimension=embedder.dimension, vectors=vectors)
 
 
-Reindex = Callable[[str], Iterator[tuple[int, int]]]
-"""Re-indexes a collection; yields the number of chunks done and in total."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reindexing(Task):
     """The re-indexing of a collection and its progress; after a failure nothing has changed."""
@@ -144,31 +138,20 @@ class Reindexing(Task):
     total: int | None = None
 
 
-class ReindexingTasks:
+class ReindexingTasks(BackgroundList[Reindexing]):
     """All re-indexing requested since the start of the app."""
 
-    def __init__(self, reindex: Reindex) -> None:
-        self._reindex = reindex
-        self._collections = BackgroundList(self._embed, "“{name}” was not embedded", at_once=1)
+    def __init__(self, embed: Callable[[str], Iterator[tuple[int, int]]]) -> None:
+        """`embed` re-indexes a collection, and yields the number of chunks done and in total."""
+        super().__init__(self._embed_all, "“{name}” was not embedded", at_once=1)
+        self._embed = embed
 
-    def start(self, collection: str) -> None:
+    def reindex(self, collection: str) -> None:
         """Re-index a collection, unless that is already under way."""
-        self._collections.start(Reindexing(name=collection))
+        self.start(Reindexing(name=collection))
 
-    def close(self) -> None:
-        """Stop re-indexing; finished work is kept."""
-        self._collections.close()
-
-    def items(self) -> tuple[Reindexing, ...]:
-        """Return every collection requested since the start."""
-        return self._collections.items()
-
-    def follow(self) -> Iterator[tuple[Reindexing, ...]]:
-        """Yield all of them now and after each change, until none is waiting or in progress."""
-        return self._collections.follow()
-
-    def _embed(self, one: Reindexing, tell: UpdateTask[Reindexing]) -> Reindexing:
-        for done, total in self._reindex(one.name):
+    def _embed_all(self, one: Reindexing, tell: UpdateTask[Reindexing]) -> Reindexing:
+        for done, total in self._embed(one.name):
             one = dataclasses.replace(one, done=done, total=total)
             tell(one)
         return dataclasses.replace(one, state=TaskState.DONE)

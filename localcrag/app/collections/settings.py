@@ -120,14 +120,16 @@ class Calibrations:
 
     def in_force(self, collection: str | None = None) -> FittedCalibration:
         """Return the active calibration of a collection. Loads no model. Raises ModelError and StoreError."""
-        applied = self.applied(collection)
-        return applied.calibration if applied else self.embedder_calibration(collection) or self.own
+        return self.special(collection) or self.own
 
-    def embedder_calibration(self, collection: str | None = None) -> FittedCalibration | None:
-        """Return the reranker's calibration for a collection's embedding model; None if that is the current one.
+    def special(self, collection: str | None = None) -> FittedCalibration | None:
+        """Return the calibration of a collection if it differs from the reranker's own.
 
-        Raises ModelError and StoreError.
+        It is the one that was applied, else the reranker's for the collection's embedding model; None if that is the
+        current one. Raises ModelError and StoreError.
         """
+        if applied := self.applied(collection):
+            return applied.calibration
         settings = self._settings.now
         embedder = self._embedder_of(self._settings.collection(collection))
         if embedder == settings.embedder or is_served(settings.relevance):
@@ -162,6 +164,5 @@ class Calibrations:
 
     def scorer(self, collection: str | None = None) -> Scorer:
         """Return the scorer with the calibration of a collection. Raises ModelError and StoreError."""
-        applied = self.applied(collection)
-        calibration = applied.calibration if applied else self.embedder_calibration(collection)
+        calibration = self.special(collection)
         return CalibratedScorer(self._models.scorer, calibration) if calibration else self._models.scorer

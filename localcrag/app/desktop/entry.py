@@ -1,11 +1,14 @@
-"""What a desktop entry consists of on every system: name, icon, commands, and file types."""
+"""What a desktop entry consists of on every system: name, icon, commands, and file types.
+
+The entry of each system has `install`, which replaces an earlier one and returns the files created, and `remove`, which
+returns the files that existed. Both raise OSError.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from PIL import Image
 
@@ -63,13 +66,3 @@ class Commands:
 
     opens: tuple[str, ...]
     ends: tuple[str, ...]
-
-
-class Entry(Protocol):
-    """The desktop entry of one system, for this user."""
-
-    def install(self, commands: Commands) -> Sequence[Path]:
-        """Create the entry, replacing an earlier one; return the files created. Raises OSError."""
-
-    def remove(self) -> Sequence[Path]:
-        """Remove everything that was created; return the files that existed. Raises OSError."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from localcrag.app.desktop import linux, macos, windows
-from localcrag.app.desktop.entry import ICONS, Commands, Entry
+from localcrag.app.desktop.entry import ICONS, Commands
 from localcrag.app.desktop.one_instance import OneInstance
 from localcrag.records.errors import LocalcragError
 from localcrag.settings import default_data_dir
@@ -58,7 +58,7 @@ def commands(data_dir: Path) -> Commands:
     return Commands(opens=(*start, "open", *where), ends=(*start, "quit", *where))
 
 
-def _entry() -> Entry:
+def _entry() -> linux.XdgEntry | macos.MacEntry | windows.WindowsEntry:
     if sys.platform == "win32":
         programs = Path(os.environ["APPDATA"]) / "Microsoft" / "Windows" / "Start Menu" / "Programs"
         return windows.WindowsEntry(programs, Path(os.environ["LOCALAPPDATA"]) / "localcrag-desktop")

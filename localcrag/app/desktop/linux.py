@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from collections import ChainMap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from configparser import ConfigParser, Error
 from dataclasses import dataclass
@@ -36,9 +37,11 @@ def keep_defaults(data: Path, types: Collection[str], environment: Mapping[str, 
         return None
     path.unlink(missing_ok=True)
     folders = (data, *_data_dirs(environment))
-    chosen = _merged(_section(one, CHOSEN_SECTION) for one in _lists(data, environment))
+    # In a ChainMap, earlier sections take precedence.
+    chosen = ChainMap(*(_section(one, CHOSEN_SECTION) for one in _lists(data, environment)))
     # A default program is one that was chosen, or else the first in the caches.
-    opens = _merged(_section(one / "applications" / "mimeinfo.cache", CACHE_SECTION) for one in folders) | chosen
+    caches = (_section(one / "applications" / "mimeinfo.cache", CACHE_SECTION) for one in folders)
+    opens = ChainMap(chosen, *caches)
     wider = _pairs(folders, "subclasses")
     names: dict[str, list[str]] = {}
     for alias, kind in _pairs(folders, "aliases"):
@@ -76,14 +79,6 @@ def _lists(data: Path, environment: Mapping[str, str]) -> Iterator[Path]:
 
 def _data_dirs(environment: Mapping[str, str]) -> list[Path]:
     return [Path(one) for one in (environment.get("XDG_DATA_DIRS") or "/usr/local/share:/usr/share").split(":") if one]
-
-
-def _merged(sections: Iterable[Mapping[str, str]]) -> dict[str, str]:
-    """Return the merged sections; earlier ones take precedence."""
-    found: dict[str, str] = {}
-    for one in sections:
-        found = {**one, **found}
-    return found
 
 
 def _pairs(folders: Iterable[Path], name: str) -> list[tuple[str, str]]:
@@ -125,15 +120,13 @@ class XdgEntry:
         """Write the entry and its icons."""
         self.remove()
         kept = keep_defaults(self.data, FILE_TYPES)
-        icons = {self._icon(f"{size}x{size}", "png"): ICONS / f"{size}.png" for size in SIZES}
-        icons[self._icon("scalable", "svg")] = SVG
-        for path, drawn in icons.items():
+        for path, drawn in self._icons.items():
             path.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(drawn, path)
         self._file.parent.mkdir(parents=True, exist_ok=True)
         self._file.write_text(desktop_file(commands), "utf-8")
         self._refresh_desktop()
-        return [self._file, *icons, *([kept] if kept else [])]
+        return [self._file, *self._icons, *([kept] if kept else [])]
 
     def remove(self) -> Sequence[Path]:
         """Remove the entry and its icons, and folders that are empty afterwards."""
@@ -148,9 +141,7 @@ class XdgEntry:
         return there
 
     def _paths(self) -> Iterator[Path]:
-        yield self._file
-        yield from (self._icon(f"{size}x{size}", "png") for size in SIZES)
-        yield self._icon("scalable", "svg")
+        yield from (self._file, *self._icons)
         if is_ours(defaults := self._file.with_name(DEFAULTS_FILE)):
             yield defaults
 
@@ -158,8 +149,12 @@ class XdgEntry:
     def _file(self) -> Path:
         return self.data / "applications" / FILE
 
-    def _icon(self, size: str, kind: str) -> Path:
-        return self.data / "icons" / "hicolor" / size / "apps" / f"{NAME}.{kind}"
+    @property
+    def _icons(self) -> dict[Path, Path]:
+        """The icons to copy, by where they go."""
+        folder = self.data / "icons" / "hicolor"
+        icons = {folder / f"{size}x{size}" / "apps" / f"{NAME}.png": ICONS / f"{size}.png" for size in SIZES}
+        return icons | {folder / "scalable" / "apps" / f"{NAME}.svg": SVG}
 
     def _refresh_desktop(self) -> None:
         """Have the desktop refresh its caches, if it has programs for that; otherwise it will do so later."""

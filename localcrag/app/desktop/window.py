@@ -11,7 +11,7 @@ import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import Any
 
 from localcrag.privacy import guard
 from localcrag.privacy.egress_log import Purpose
@@ -46,20 +46,7 @@ A refusal to start ends the wait at once.
 """
 
 
-class AppWindow(Protocol):
-    """The window of the page."""
-
-    @property
-    def closed(self) -> bool: ...
-
-    def bring_to_front(self) -> bool:
-        """Raise the window and have the page check for handed-over files; return whether it still exists."""
-
-    def close(self) -> None:
-        """Close the window."""
-
-
-def open_window(address: str, folder: Path) -> AppWindow | None:
+def open_window(address: str, folder: Path) -> _PipedWindow | _WindowsWindow | None:
     """Open a window with a page of this computer and return it, or None if no Chromium can open one.
 
     The browser keeps its profile in `folder`, fully separate from the user's own browser.
@@ -134,6 +121,7 @@ class _PipedWindow:
         return self._asked("Target.setDiscoverTargets", discover=True) is not None and bool(self._shown())
 
     def bring_to_front(self) -> bool:
+        """Raise the window and have the page check for handed-over files; return whether it still exists."""
         page = self._shown()
         if not page:
             return False
@@ -237,7 +225,7 @@ class PageWindow:
     def __init__(self, address: str, folder: Path | None) -> None:
         """`folder` is the browser profile for the window; if it is None, the page opens in a tab."""
         self._address, self._folder = address, folder
-        self._window: AppWindow | None = None
+        self._window: _PipedWindow | _WindowsWindow | None = None
         self._lock = threading.Lock()
 
     @property

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from localcrag.privacy.guard import allow_egress
 CLASSES = r"Software\Classes"
 PROGID = "localcrag.Document"
 """Program id that files are opened with (https://learn.microsoft.com/windows/win32/shell/fa-progids)."""
+EXTENSIONS = tuple(end for ends in FILE_TYPES.values() for end in ends)
 MAX_ICO_SIZE = 256
 ASSOCIATIONS_CHANGED = 0x08000000
 """Value of SHCNE_ASSOCCHANGED."""
@@ -50,13 +52,9 @@ class WindowsEntry:
             "LOCALCRAG_ARGUMENTS": subprocess.list2cmdline(commands.opens[1:]),
             "LOCALCRAG_ICON": str(self._icon),
         }
+        command = ["powershell", "-NoProfile", "-NonInteractive", "-Command", SHORTCUT]
         with allow_egress(Purpose.NONE, programs=True):
-            subprocess.run(
-                ["powershell", "-NoProfile", "-NonInteractive", "-Command", SHORTCUT],
-                env={**os.environ, **values},
-                check=True,
-                capture_output=True,
-            )
+            subprocess.run(command, env={**os.environ, **values}, check=True, capture_output=True)
         _write_registry(registry(commands, self._icon))
         return [self._link, self._icon]
 
@@ -88,7 +86,7 @@ def registry(commands: Commands, icon: Path) -> list[tuple[str, str, str]]:
         (rf"{progid}\shell\open", "FriendlyAppName", NAME),
         (rf"{progid}\shell\open\command", "", f'{subprocess.list2cmdline(commands.opens)} "%1"'),
         # This only adds localcrag to the programs that can open the file; the user chooses the default.
-        *((rf"{CLASSES}\.{end}\OpenWithProgids", PROGID, "") for ends in FILE_TYPES.values() for end in ends),
+        *((rf"{CLASSES}\.{end}\OpenWithProgids", PROGID, "") for end in EXTENSIONS),
     ]
 
 
@@ -112,19 +110,16 @@ def _remove_registry() -> None:
     if sys.platform == "win32":
         import winreg  # noqa: PLC0415
 
-        for ends in FILE_TYPES.values():
-            for end in ends:
-                key = rf"{CLASSES}\.{end}\OpenWithProgids"
-                try:
-                    with winreg.OpenKey(winreg.HKEY_CURRENT_USER, key, 0, winreg.KEY_SET_VALUE) as opened:
-                        winreg.DeleteValue(opened, PROGID)
-                except FileNotFoundError:
-                    continue
+        for end in EXTENSIONS:
+            key = rf"{CLASSES}\.{end}\OpenWithProgids"
+            with (
+                suppress(FileNotFoundError),
+                winreg.OpenKey(winreg.HKEY_CURRENT_USER, key, 0, winreg.KEY_SET_VALUE) as opened,
+            ):
+                winreg.DeleteValue(opened, PROGID)
         for below in (r"shell\open\command", r"shell\open", "shell", "Application", "DefaultIcon", ""):
-            try:
+            with suppress(FileNotFoundError):
                 winreg.DeleteKey(winreg.HKEY_CURRENT_USER, rf"{CLASSES}\{PROGID}\{below}".rstrip("\\"))
-            except FileNotFoundError:
-                continue
         _tell_shell()
 
 

@@ -10,6 +10,7 @@ import os
 import platform
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
@@ -227,11 +228,9 @@ def memory() -> Memory | None:
         total, free = page * os.sysconf("SC_PHYS_PAGES"), page * os.sysconf("SC_AVPHYS_PAGES")
     except (ValueError, OSError, AttributeError):
         return None
-    try:
+    with suppress(OSError, StopIteration, ValueError):  # This is not Linux: `free` is the number of unused pages.
         lines = Path("/proc/meminfo").read_text("ascii").splitlines()
         free = next(int(line.split()[1]) * 1024 for line in lines if line.startswith("MemAvailable:"))
-    except (OSError, StopIteration, ValueError):
-        pass  # This is not Linux: `free` is the number of unused pages.
     return Memory(total, free)
 
 
@@ -267,8 +266,6 @@ def folder_size(folder: Path) -> int:
     size = 0
     for parent, _folders, names in os.walk(folder):
         for name in names:
-            try:
+            with suppress(OSError):
                 size += (Path(parent) / name).lstat().st_size
-            except OSError:
-                continue
     return size

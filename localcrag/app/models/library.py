@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from localcrag.app.shared_state import CurrentSettings
 from localcrag.app.tasks import BackgroundList, Task, TaskState, UpdateTask
@@ -31,7 +31,6 @@ from localcrag.records.models import (
     FileCheck,
     Model,
     ModelRole,
-    ModelSet,
     ModelState,
     Report,
     is_served,
@@ -198,8 +197,6 @@ def _is_here(name: str) -> bool:
     return parse_server(name).here
 
 
-DownloadModel = Callable[[str, Report], bool]
-"""Downloads a model and reports the progress."""
 MAX_DOWNLOADS = 8
 """Parallel downloads; more than anybody starts on purpose."""
 
@@ -211,60 +208,20 @@ class ModelDownload(Task):
     progress: DownloadProgress | None = None
 
 
-class Downloads:
-    """The downloads of all tabs. A cancelled download keeps its partial file and resumes from it."""
-
-    def __init__(self, get: DownloadModel) -> None:
-        self._get = get
-        self._models = BackgroundList(self._download, "{name} was not downloaded", at_once=MAX_DOWNLOADS)
-
-    def start(self, name: str) -> None:
-        """Download a model, unless it is already being downloaded."""
-        self._models.start(ModelDownload(name=name))
-
-    def cancel(self, name: str) -> None:
-        """Cancel the download of a model."""
-        self._models.cancel([name])
-
-    def items(self) -> tuple[ModelDownload, ...]:
-        """Return every download since the start of the app."""
-        return self._models.items()
-
-    def follow(self) -> Iterator[tuple[ModelDownload, ...]]:
-        """Yield all downloads now and after each change, until none is open."""
-        return self._models.follow()
-
-    def _download(self, one: ModelDownload, tell: UpdateTask[ModelDownload]) -> ModelDownload:
-        self._get(one.name, lambda progress: tell(dataclasses.replace(one, progress=progress)))
-        return dataclasses.replace(one, state=TaskState.DONE)
-
-
-class InstallableModels(Protocol):
-    """The part of ModelLibrary that downloads need."""
-
-    def named(self, name: str) -> Sequence[str]:
-        """Return the models of the set with this name; if there is no such set, the name itself."""
-        ...
-
-    def missing(self, name: str) -> Sequence[str]:
-        """Return the models with this name that have to be downloaded."""
-        ...
-
-    def get(self, name: str, report: Report) -> bool:
-        """Download a model and report the progress."""
-        ...
-
-
 class ModelInstaller:
-    """Downloads of models that are to be used as soon as they are complete."""
+    """The model downloads of all tabs, and the models that are to be used as soon as they are complete.
 
-    def __init__(self, models: InstallableModels, use: Callable[[str], object]) -> None:
+    `downloads` has every download since the start of the app. A cancelled one keeps its partial file and resumes from
+    it.
+    """
+
+    def __init__(self, models: ModelLibrary, use: Callable[[str], object]) -> None:
         """`use` is called with the name of a model or a set once all its files are present."""
         self._models = models
         self._use = use
         self._lock = threading.Lock()
         self._wanted: set[str] = set()
-        self._downloads = Downloads(self._get)
+        self.downloads = BackgroundList(self._download, "{name} was not downloaded", at_once=MAX_DOWNLOADS)
 
     def use(self, name: str) -> None:
         """Use a model or a set: now, or once its missing parts are downloaded."""
@@ -276,30 +233,22 @@ class ModelInstaller:
         with self._lock:
             self._wanted.add(name)
         for model in missing:
-            self._downloads.start(model)
+            self.download(model)
 
     def download(self, name: str) -> None:
-        """Download a model without using it."""
-        self._downloads.start(name)
+        """Download a model without using it, unless it is already being downloaded."""
+        self.downloads.start(ModelDownload(name=name))
 
     def cancel(self, name: str) -> None:
         """Cancel a download; the model, and every set that contains it, is no longer used on completion."""
         self._take(name, lambda _: True)
-        self._downloads.cancel(name)
+        self.downloads.cancel([name])
 
-    def items(self) -> tuple[ModelDownload, ...]:
-        """Return every download since the start of the app."""
-        return self._downloads.items()
-
-    def follow(self) -> Iterator[tuple[ModelDownload, ...]]:
-        """Yield all downloads now and after each change, until none is open."""
-        return self._downloads.follow()
-
-    def _get(self, name: str, report: Report) -> bool:
-        got = self._models.get(name, report)
-        for one in self._take(name, lambda one: not self._models.missing(one)):
-            self._use(one)
-        return got
+    def _download(self, one: ModelDownload, tell: UpdateTask[ModelDownload]) -> ModelDownload:
+        self._models.get(one.name, lambda progress: tell(dataclasses.replace(one, progress=progress)))
+        for name in self._take(one.name, lambda name: not self._models.missing(name)):
+            self._use(name)
+        return dataclasses.replace(one, state=TaskState.DONE)
 
     def _take(self, name: str, which: Callable[[str], bool]) -> set[str]:
         """Remove and return the wanted names that this model belongs to and that `which` accepts."""
@@ -317,24 +266,19 @@ class ModelChoice(NamedTuple):
     path: Path | None
 
 
-class ModelLibrary:
+class ModelLibrary(Library):
     """All models: those of the built-in list and the user's own, in one folder, and those on servers."""
 
     def __init__(self, settings: CurrentSettings) -> None:
         """Read the built-in list. Raises ModelError if it is not valid."""
+        super().__init__(settings.now.models_dir)
         self._settings = settings
-        self._files = Library(settings.now.models_dir)
         self.servers = ModelServers(settings)
         self.checks = ModelChecks(settings.now.data_dir)
 
-    @property
-    def folder(self) -> Path:
-        """The folder that models are downloaded to."""
-        return self._files.models_dir
-
     def models(self) -> list[Model]:
         """Return all models: first those of the list, then the user's own files, then those on servers."""
-        return [*self._files.models(), *self.servers.models()]
+        return [*super().models(), *self.servers.models()]
 
     def language_models(self, state: ModelState) -> list[Model]:
         """Return the language models that are present, missing or damaged, as `state` says."""
@@ -342,46 +286,27 @@ class ModelLibrary:
 
     def embedded(self) -> list[str]:
         """Return the names of the models that come with localcrag."""
-        return [entry.name for entry in self._files.manifest.entries if entry.embedded]
-
-    def sets(self) -> tuple[ModelSet, ...]:
-        """Return the sets: models of the list that are chosen together."""
-        return self._files.manifest.sets
+        return [entry.name for entry in self.manifest.entries if entry.embedded]
 
     def named(self, name: str) -> tuple[str, ...]:
         """Return the models of the set with this name; if there is no such set, the name itself."""
-        return next((one.models for one in self.sets() if one.name == name), (name,))
+        return next((one.models for one in self.manifest.sets if one.name == name), (name,))
 
     def missing(self, name: str) -> list[str]:
         """Return the models with this name that have to be downloaded: those of a set, or the one."""
         there = {model.name for model in self.models() if model.state is ModelState.PRESENT}
         return [model for model in self.named(name) if model not in there]
 
-    def role(self, name: str) -> ModelRole | None:
+    def role(self, name_or_path: str) -> ModelRole | None:
         """Return the role of a model, by name or path; None if its files do not tell. Raises ModelMissing."""
-        return role_of(name) if is_served(name) else self._files.role(name)
+        return role_of(name_or_path) if is_served(name_or_path) else super().role(name_or_path)
 
-    def path(self, name: str, role: ModelRole) -> Path:
-        """Return the verified file or folder to load. Raises ModelMissing, ModelDamaged and ModelError."""
-        return self._files.path(name, role)
-
-    def adapter(self, name: str) -> Path | None:
-        """Return the adapter file that is loaded with a language model, or None if it needs none."""
-        return self._files.adapter(name)
-
-    def words(self, name: str) -> Path | None:
-        """Return the folder of the embedding model that shares its token embeddings with a reranker, or None.
-
-        Raises ModelMissing and ModelDamaged.
-        """
-        return self._files.words(name)
-
-    def skills(self, name: str) -> frozenset[Skill]:
+    def skills(self, name_or_path: str) -> frozenset[Skill]:
         """Return the skills of a language model: as published, else as checked on this computer, else all."""
-        measured = self._files.skills(name)
+        measured = super().skills(name_or_path)
         if measured is not None:
             return measured
-        checked = self.checks.of(name)
+        checked = self.checks.of(name_or_path)
         return frozenset(checked.skills) if checked else frozenset(Skill)
 
     def save_check(self, name: str, parts: Sequence[CheckPart], skills: Collection[Skill], day: str) -> bool:
@@ -391,13 +316,13 @@ class ModelLibrary:
         """
         passed, failed = ([part.name for part in parts if part.passed is right] for right in (True, False))
         self.checks.keep(name, StoredCheck(tuple(sorted(skills)), tuple(passed), tuple(failed), day))
-        return self._files.skills(name) is None
+        return super().skills(name) is None
 
     def get(self, name: str, report: Report) -> bool:
         """Download the missing files of a model; return False if none was missing. Raises ModelError."""
         from localcrag.models import download as model_download  # noqa: PLC0415 - the hub's client takes seconds
 
-        return model_download.get(self._files, name, report)
+        return model_download.get(self, name, report)
 
     def choose(self, name: str, role: ModelRole) -> ModelChoice:
         """Use a model from now on. Raises the same as `choose_all`."""
@@ -409,7 +334,7 @@ class ModelLibrary:
 
         Raises ModelMissing, ModelDamaged, ModelError and SettingsError; nothing has changed then.
         """
-        roles = {model.name: model.role for model in self._files.models()}
+        roles = {model.name: model.role for model in super().models()}
         return self._choose([self._choice(name, roles[name]) for name in names])
 
     def _choose(self, choices: list[ModelChoice]) -> list[ModelChoice]:
@@ -434,12 +359,12 @@ class ModelLibrary:
         if is_served(name):
             self.servers.check_allowed(name, settings)
 
-    def verify(self, name: str | None = None) -> Iterator[FileCheck]:
-        """Read every file of a model, or of all present models, and compare checksums. Raises ModelMissing."""
-        there = [model.name for model in self._files.models() if model.state is not ModelState.MISSING]
-        for one in [name] if name else there:
-            yield from self._files.verify(one)
+    def verify_all(self) -> Iterator[FileCheck]:
+        """Read every file of all models that are present, and compare checksums."""
+        for model in super().models():
+            if model.state is not ModelState.MISSING:
+                yield from self.verify(model.name)
 
     def remedies(self, names: Collection[str]) -> dict[str, str]:
         """Return, in the order of the list, a sentence for each model that says how to get or repair it."""
-        return {entry.name: self._files.remedy(entry) for entry in self._files.manifest.entries if entry.name in names}
+        return {entry.name: self.remedy(entry) for entry in self.manifest.entries if entry.name in names}

@@ -16,7 +16,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Generic, NoReturn, TypeVar
 
 from localcrag.app.models.library import ModelLibrary
@@ -82,20 +82,18 @@ Model = TypeVar("Model")
 
 
 class UnloadableModel(Generic[Model]):
-    """A model that can be unloaded. It is loaded on construction, and again by the first call after unloading."""
+    """A model that can be unloaded. It is loaded on construction, and again by the first call after unloading.
+
+    `uses` is the number of calls so far.
+    """
 
     def __init__(self, load: Callable[[], Model]) -> None:
         """Load the model. Raises what `load` raises; so does any later call that has to load it again."""
         self._load = load
         self._loading = threading.Lock()
         self._users = 0
-        self._uses = 0
+        self.uses = 0
         self._model: Model | None = load()
-
-    @property
-    def uses(self) -> int:
-        """Number of calls so far."""
-        return self._uses
 
     @property
     def is_unloaded(self) -> bool:
@@ -117,34 +115,22 @@ class UnloadableModel(Generic[Model]):
     @contextmanager
     def at_work(self) -> Iterator[Model]:
         """Yield the loaded model, and keep it loaded until the block ends. Raises ModelError."""
-        model = self._begin()
+        with self._loading:
+            if self._model is None:
+                self._model = self._load()
+            model = self._model
+            self._users += 1
+            self.uses += 1
         try:
             yield model
         finally:
-            self._end()
+            with self._loading:
+                self._users -= 1
 
     @property
     def in_use(self) -> bool:
         """Whether a call is using the model."""
         return self._users > 0
-
-    @property
-    def model(self) -> Model:
-        """The loaded model itself, for developer tools that keep a reference to it while they run."""
-        with self.at_work() as model:
-            return model
-
-    def _begin(self) -> Model:
-        with self._loading:
-            if self._model is None:
-                self._model = self._load()
-            self._users += 1
-            self._uses += 1
-            return self._model
-
-    def _end(self) -> None:
-        with self._loading:
-            self._users -= 1
 
 
 class UnloadableEmbedder(UnloadableModel[Embedder]):
@@ -211,13 +197,10 @@ class UnloadableLanguageModel(UnloadableModel[LanguageModel]):
 
         Raises GenerationError.
         """
-        model = self._begin()
-        try:
-            # The stream outlives this method, so it takes over the duty to call `_end`.
-            return _Stream(model.stream(messages, decoding), self._end)
-        except BaseException:
-            self._end()
-            raise
+        with ExitStack() as stack:
+            written = stack.enter_context(self.at_work()).stream(messages, decoding)
+            # The stream outlives this method, so it takes over the duty to end the use of the model.
+            return _Stream(written, stack.pop_all().close)
 
 
 class _Stream:
@@ -246,14 +229,15 @@ class _Stream:
         self.estimated = self.written.estimated
 
 
-class MissingLanguageModel:
+class _MissingModel:
+    def __init__(self, name: str, error: ModelError) -> None:
+        self.name, self._error = name, error
+
+
+class MissingLanguageModel(_MissingModel):
     """Stand-in for a language model that could not be loaded: each call raises GenerationError with the reason."""
 
     context_tokens = 0
-
-    def __init__(self, name: str, error: ModelError) -> None:
-        self.name = name
-        self._error = error
 
     def count_tokens(self, messages: Sequence[Message]) -> NoReturn:
         raise GenerationError(str(self._error)) from self._error
@@ -262,15 +246,11 @@ class MissingLanguageModel:
         raise GenerationError(str(self._error)) from self._error
 
 
-class MissingScorer:
+class MissingScorer(_MissingModel):
     """Stand-in for a reranker that could not be loaded: each call raises the ModelError of the failed load."""
 
     # Marked as fitted, so that the run reports only the missing model and no missing calibration: nothing is scored.
     calibration: Calibration = dataclasses.replace(UNCALIBRATED, fitted=True)
-
-    def __init__(self, name: str, error: ModelError) -> None:
-        self.name = name
-        self._error = error
 
     def logits(self, question: str, texts: Sequence[str]) -> NoReturn:
         raise self._error
@@ -300,19 +280,17 @@ class LoadedModels:
 
         Raises ModelError.
         """
-        if name == self._settings.now.embedder:
-            return self._made.get("embedder", lambda: self._load_embedder(name))
-        return self._made.get(f"embedder {name}", lambda: self._load_embedder(name))
+        key = "embedder" if name == self._settings.now.embedder else f"embedder {name}"
+        return self._made.get(key, lambda: self._load_embedder(name))
 
     def has_embedder(self, name: str) -> bool:
         """Return whether an embedding model is loaded or its files are present. Loads nothing."""
         if self._made.peek(f"embedder {name}") is not None:
             return True
-        try:
+        with suppress(ModelError):
             self._library.path(name, ModelRole.EMBEDDER)
-        except ModelError:
-            return False
-        return True
+            return True
+        return False
 
     @property
     def scorer(self) -> Scorer:
@@ -344,9 +322,7 @@ class LoadedModels:
 
         Checks the model before anything changes. Raises ModelError and SettingsError.
         """
-        role = self._library.role(name)
-        if role is None:
-            role = next(model.role for model in self._library.models() if model.name == name)
+        role = self._library.role(name) or next(one.role for one in self._library.models() if one.name == name)
         # A language model is loaded right away, so that a broken file is reported before the settings change.
         if role is ModelRole.LLM and not is_served(name):
             self.language_model(name)
@@ -397,13 +373,11 @@ class LoadedModels:
         settings = self._settings.now
         if is_served(settings.llm):
             return _("the language model runs on its server")
-        made = self._made.peek(f"llm {settings.llm}")
-        cores = os.cpu_count() or 1
-        threads = made.threads if made else settings.threads or cores
-        layers = getattr(made, "gpu_layers", 0)
-        graphics = _("all layers on the GPU") if layers else _("no GPU used")
+        made, cores = self._made.peek(f"llm {settings.llm}"), os.cpu_count() or 1
         if made and made.is_unloaded:
             return _("unloaded while idle; the next question reloads it")
+        threads = made.threads if made else settings.threads or cores
+        graphics = _("all layers on the GPU") if getattr(made, "gpu_layers", 0) else _("no GPU used")
         return _(
             "%(threads)s threads on %(cores)s cores, %(graphics)s", threads=threads, cores=cores, graphics=graphics
         )
@@ -448,16 +422,10 @@ class LoadedModels:
         path = self._library.path(name, ModelRole.LLM)
         from localcrag.models.llm import LlamaCpp  # noqa: PLC0415
 
-        adapter = self._library.adapter(name)
+        threads, window = settings.threads, settings.context_tokens
+        cache, adapter = settings.data_dir / "cache", self._library.adapter(name)
         resting = UnloadableLanguageModel(
-            lambda: LlamaCpp(
-                name,
-                path,
-                context_tokens=settings.context_tokens,
-                threads=settings.threads,
-                cache=settings.data_dir / "cache",
-                adapter=adapter,
-            )
+            lambda: LlamaCpp(name, path, context_tokens=window, threads=threads, cache=cache, adapter=adapter)
         )
         self._unloadable.add(resting)
         return resting

@@ -169,6 +169,7 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.assembly import Assembly
     from localcrag.evaluation import plan
     from localcrag.evaluation import results as store
+    from localcrag.evaluation.recorded_search import recorded_search
     from localcrag.interfaces.cli import terminal
     from localcrag.records import evaluation_set
 
@@ -185,8 +186,8 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
     if parsed.questions:
         planned = planned.drawn(parsed.questions)
     # Recorded web results are served from a local address, so that an evaluation never asks the web itself.
-    with evaluation_runner.recorded_web(planned.questions) as address:
-        bench = evaluation_runner.settings_for(settings, data_dir, address)
+    with recorded_search([result for question in planned.questions for result in question.web]) as server:
+        bench = evaluation_runner.settings_for(settings, data_dir, server.url)
         with contextlib.closing(Assembly(bench)) as assembly:
             for one, folder in zip(sets, parsed.sets, strict=True):
                 _say(f"{one.name}: {counted(len(one.questions), 'question')}, {counted(len(one.files), 'document')}")

@@ -194,12 +194,12 @@ def _list(arguments: argparse.Namespace, settings: Settings, library: ModelLibra
         _line(arguments, f"{'*' if model.name in in_use else ' '} {_describe(model, width)}")
     _document(arguments, [_record(model) | {"in_use": model.name in in_use} for model in models])
     if not arguments.json:
-        for one in library.sets():
+        for one in library.manifest.sets:
             _say(f"{one.title}: `localcrag models use {one.name}` ({' and '.join(one.models)}). {one.description}")
         from localcrag.app.models import hardware as graphics
 
         _say("\n".join(graphics.report().lines()))
-        _say(f"* in use. The models folder is {library.folder}: GGUF files that you put there are listed, too.")
+        _say(f"* in use. The models folder is {library.models_dir}: GGUF files that you put there are listed, too.")
     return DONE
 
 
@@ -327,7 +327,7 @@ def _verify(arguments: argparse.Namespace, settings: Settings, library: ModelLib
     from localcrag.records.models import FileState
 
     checks = []
-    for check in library.verify(arguments.name):
+    for check in library.verify(arguments.name) if arguments.name else library.verify_all():
         checks.append(check)
         _line(arguments, f"{check.state:<7}  {check.path}")
     _document(arguments, [{"model": check.model, "path": check.path, "state": check.state} for check in checks])

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from localcrag.interfaces.cli.command import counted
 from localcrag.records.enums import Action, Backing, Grade, IngestStatus
 from localcrag.records.events import AnswerPiece, QueryProposed, StepStarted, Warned
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
-from localcrag.records.passages import Passage, Source, cited
+from localcrag.records.passages import Passage, cited
 from localcrag.records.run import Run, StepCost, WebUse
 from localcrag.records.wording import NOT_ASKED, compare_with_thresholds, computation_in_words
 from localcrag.runs.recording import (
@@ -34,7 +34,6 @@ from localcrag.runs.recording import (
     unread_passages,
 )
 from localcrag.text import places
-from localcrag.text.places import SheetRow
 from localcrag.text.translation import format_decimals
 from localcrag.text.words import one_line, shorten
 
@@ -167,7 +166,7 @@ def show_details(run: Run) -> None:
         for side, claim in (("documents", conflict.local), ("web", conflict.web)):
             day = claim.dated or "no date"
             where = next(source for source in run.sources if source.id == claim.source)
-            screen.print(f"  {side:<9} [{claim.n}] {_place(where, claim.rows)} ({day}): {claim.text}", markup=False)
+            screen.print(f"  {side:<9} [{claim.n}] {where.place(claim.rows)} ({day}): {claim.text}", markup=False)
     if (left := unread_passages(run)) and left.matters:
         cost = f", {left.cost_in_words}" if left.cost_in_words else ""
         screen.print(f"{left.in_words} The question asks for everything: --read-all reads all of them{cost}.")
@@ -184,10 +183,6 @@ def advice(run: Run, *, searxng: bool) -> str:
         web = "Web search is off for this question. " if searxng else "No web search is set up. "
     whole = run.scope is not None and run.scope.whole
     return f"{web}Try other words{'' if whole else ', or --read-all'}."
-
-
-def _place(source: Source, rows: Sequence[SheetRow]) -> str:
-    return source.url or places.place_name(str(source.document), source.page, rows, source.also)
 
 
 def _passages(run: Run, share: int) -> Table:
@@ -252,7 +247,7 @@ def answer_text(run: Run) -> str:
     named = {source.id: source for source in run.sources}
     for piece in cited(run.answer, run.evidence):
         source = named[piece.source]
-        place = _place(source, piece.rows)
+        place = source.place(piece.rows)
         place += f" ({source.dated})" if source.dated else ""
         lines.append(f"[{piece.n}] {place}: “{one_line(piece.text)}”")
     return "\n".join([lines[0], *([""] if len(lines) > 1 else []), *lines[1:]])

@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
 from localcrag.app.tasks import TaskState
@@ -20,7 +19,7 @@ from localcrag.records.documents import Document, ErasureReport
 from localcrag.records.enums import IngestStatus
 from localcrag.records.restriction import parent_folders
 from localcrag.records.run import Chat
-from localcrag.runs.export import ExportForm
+from localcrag.runs.export import ExportForm, template_environment
 from localcrag.runs.labels import Label, Pin
 from localcrag.runs.statistics import Aggregates, KnowledgeGap
 from localcrag.settings import DEFAULT_COLLECTION
@@ -29,14 +28,7 @@ from localcrag.text.places import aliases_in_words, page_count_in_words, page_na
 from localcrag.text.translation import format_decimals, ngettext
 from localcrag.text.translation import gettext as _
 
-TEMPLATES = Environment(
-    loader=PackageLoader("localcrag.interfaces.page"),
-    autoescape=select_autoescape(),
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-    extensions=["jinja2.ext.i18n"],
-)
+TEMPLATES = template_environment("localcrag.interfaces.page", ["jinja2.ext.i18n"])
 SERIAL = itertools.count(1)
 """Numbers that make each HTML for the page's script unique, since Gradio reports only values that have changed."""
 TEMPLATES.filters["decimals"] = format_decimals

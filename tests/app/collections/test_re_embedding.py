@@ -21,8 +21,8 @@ def test_how_far_it_is_is_told_until_it_is_done() -> None:
         yield 3, 3
 
     made = ReindexingTasks(reindex)
-    made.start("notes")
-    made.start("notes")  # It is under way.
+    made.reindex("notes")
+    made.reindex("notes")  # It is under way.
     seen = made.follow()
     while next(seen)[0].total is None:
         pass
@@ -40,9 +40,9 @@ def test_what_is_wrong_is_kept_and_it_can_be_tried_again() -> None:
         raise UnknownCollection(f"There is no collection “{collection}”.") if len(tried) < 2 else ValueError("odd")
 
     made = ReindexingTasks(reindex)
-    made.start("notes")
+    made.reindex("notes")
     *_, (last,) = made.follow()
     assert last.error == "There is no collection “notes”."
-    made.start("notes")
+    made.reindex("notes")
     *_, (last,) = made.follow()
     assert last.error == "“notes” was not embedded: ValueError: odd. The terminal says more."

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
+from typing import cast
 
 import pytest
 
-from localcrag.app.models.library import Downloads
+from localcrag.app.models.library import ModelInstaller, ModelLibrary
 from localcrag.app.tasks import TaskState
 from localcrag.records.errors import DownloadFailed
 from localcrag.records.models import DownloadPhase, DownloadProgress, Report
@@ -21,6 +23,17 @@ def progress(done: int) -> DownloadProgress:
     )  # fmt: skip
 
 
+class Shelf:
+    """Models that `get` downloads. Not real: it stores nothing."""
+
+    def __init__(self, get: Callable[[str, Report], bool]) -> None:
+        self.get = get
+
+
+def installer_of(get: Callable[[str, Report], bool]) -> ModelInstaller:
+    return ModelInstaller(cast(ModelLibrary, Shelf(get)), lambda name: pytest.fail(f"{name} was used"))
+
+
 def test_how_far_it_is_is_told_until_it_is_done() -> None:
     asked: list[str] = []
 
@@ -30,9 +43,9 @@ def test_how_far_it_is_is_told_until_it_is_done() -> None:
         report(progress(9))
         return True
 
-    downloads = Downloads(get)
-    downloads.start("big")
-    seen = [one for items in downloads.follow() for one in items]
+    installer = installer_of(get)
+    installer.download("big")
+    seen = [one for items in installer.downloads.follow() for one in items]
     assert seen[-1].state is TaskState.DONE
     assert asked == ["big"]
 
@@ -51,15 +64,15 @@ def test_it_is_not_begun_twice_and_ends_at_the_next_piece_when_cancelled() -> No
             ended.set()
         return True
 
-    downloads = Downloads(get)
-    downloads.start("big")
+    installer = installer_of(get)
+    installer.download("big")
     assert begun.acquire(timeout=SECONDS)
-    downloads.start("big")
-    downloads.cancel("big")
+    installer.download("big")
+    installer.cancel("big")
     go.set()
     assert ended.wait(SECONDS)
     assert not begun.acquire(blocking=False)
-    assert [one.state for one in downloads.items()] == [TaskState.CANCELLED]
+    assert [one.state for one in installer.downloads.items()] == [TaskState.CANCELLED]
 
 
 @pytest.mark.parametrize(
@@ -79,10 +92,10 @@ def test_a_failure_says_why_and_it_can_be_tried_again(
             raise faults.pop()
         return True
 
-    downloads = Downloads(get)
-    downloads.start("big")
-    (failed,) = list(downloads.follow())[-1]
+    installer = installer_of(get)
+    installer.download("big")
+    (failed,) = list(installer.downloads.follow())[-1]
     assert (failed.state, failed.error) == (TaskState.FAILED, said)
     assert ("ZeroDivisionError" in capsys.readouterr().err) is isinstance(fault, ZeroDivisionError)
-    downloads.start("big")
-    assert list(downloads.follow())[-1][0].state is TaskState.DONE
+    installer.download("big")
+    assert list(installer.downloads.follow())[-1][0].state is TaskState.DONE

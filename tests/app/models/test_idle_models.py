@@ -172,7 +172,7 @@ def test_looking_at_documents_and_deleting_one_loads_nothing(assembly: Assembly)
 
 def test_a_closed_app_holds_no_model_any_more_before_python_collects_anything(assembly: Assembly) -> None:
     parts = assembly.parts(assembly.settings)
-    held = [weakref.ref(one.model) for one in assembly.models._unloadable]
+    held = [weakref.ref(one._model) for one in assembly.models._unloadable]
     held += [weakref.ref(one._model) for one in (ref() for ref in held) if isinstance(one, BiEncoder | CrossEncoder)]
     assert len(held) == 5
     before = resident(os.getpid())

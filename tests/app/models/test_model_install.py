@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 
-from localcrag.app.models.library import ModelInstaller
+from localcrag.app.models.library import ModelInstaller, ModelLibrary
 from localcrag.records.errors import DownloadFailed
 from localcrag.records.models import DownloadPhase, DownloadProgress, Report
 
@@ -51,14 +52,14 @@ def shelf() -> Shelf:
 
 @pytest.fixture
 def wanted(shelf: Shelf) -> Iterator[ModelInstaller]:
-    yield ModelInstaller(shelf, shelf.used.append)
+    yield ModelInstaller(cast(ModelLibrary, shelf), shelf.used.append)
     for go in shelf.go.values():
         go.set()
 
 
 def ended(wanted: ModelInstaller) -> None:
     """Wait until nothing is on its way."""
-    list(wanted.follow())
+    list(wanted.downloads.follow())
 
 
 def all_come(shelf: Shelf, wanted: ModelInstaller) -> None:
@@ -117,9 +118,9 @@ def test_a_model_that_cannot_be_used_says_so_where_its_download_is_shown(shelf: 
     def use(name: str) -> None:
         raise DownloadFailed(f"{name} is not one of these")
 
-    wanted = ModelInstaller(shelf, use)
+    wanted = ModelInstaller(cast(ModelLibrary, shelf), use)
     shelf.go["big"].set()
     wanted.use("big")
     ended(wanted)
-    (one,) = wanted.items()
+    (one,) = wanted.downloads.items()
     assert "big is not one of these" in str(one.error)

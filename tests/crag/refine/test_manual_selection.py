@@ -84,12 +84,9 @@ def test_an_instruction_that_is_planted_is_not_put_in(desk: Desk) -> None:
     assert refinement.evidence == ()
 
 
-def test_a_later_choice_goes_before_an_earlier_one() -> None:
-    first = Choice({("a", 0): True, ("b", 5): True}, {"c": False})
-    both = first.and_then(Choice({("a", 0): False}, {"b": False}))
-    assert both == Choice({("a", 0): False}, {"c": False, "b": False})
-    assert not both.puts_in
-    assert first.puts_in
+def test_a_choice_says_whether_it_puts_anything_in() -> None:
+    assert Choice({("a", 0): True, ("b", 5): True}, {"c": False}).puts_in
+    assert not Choice({("a", 0): False}, {"c": False, "b": False}).puts_in
 
 
 def test_a_run_that_was_chosen_from_can_be_chosen_from_again(desk: Desk) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import threading
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import ClassVar, cast
 
@@ -18,7 +18,7 @@ from localcrag.interfaces.page import renderers
 from localcrag.interfaces.page.documents import DocumentEvents
 from localcrag.records.documents import Document
 from localcrag.records.enums import IngestStatus
-from localcrag.records.ingest import IngestEvent, IngestResult, Upload
+from localcrag.records.ingest import GrowingUploads, IngestEvent, IngestResult, Upload
 
 
 class NoTags:
@@ -66,9 +66,9 @@ class FakeCollections:
 def test_files_that_go_in_leave_the_collection_that_is_shown_by_then(tmp_path: Path) -> None:
     go = threading.Event()
 
-    def taken_in(upload: Upload, collection: str) -> Generator[IngestEvent, None, None]:
+    def taken_in(uploads: Sequence[Upload] | GrowingUploads, collection: str) -> Generator[IngestEvent, None, None]:
         assert go.wait(60)
-        yield IngestResult(upload.name, IngestStatus.ADDED, None, 1)
+        yield IngestResult(next(iter(uploads)).name, IngestStatus.ADDED, None, 1)
 
     uploads = Uploads(taken_in)
     events = DocumentEvents(

@@ -73,7 +73,7 @@ class ModelsTab:
             return renderers.message(str(error))
         return TEMPLATES.get_template("settings/models.html").render(
             models=models,
-            sets=assembly.library.sets(),
+            sets=assembly.library.manifest.sets,
             in_use={settings.llm, settings.relevance, settings.embedder},
             required_agreement={
                 one.name: assembly.library.servers.required_agreement(one.name) for one in models if one.path is None
@@ -84,7 +84,7 @@ class ModelsTab:
                 ModelRole.RELEVANCE: _("Reranker: grades passages and sentences"),
                 ModelRole.EMBEDDER: _("Embedding model: finds passages"),
             },
-            downloads={one.name: one for one in self._wanted.items()},
+            downloads={one.name: one for one in self._wanted.downloads.items()},
             speeds=speeds,
             memory=memory(),
             machine=assembly.models.describe_hardware(),
@@ -98,7 +98,7 @@ class ModelsTab:
 
     def follow(self) -> Iterator[str]:
         """Yield the list while models are downloaded."""
-        for _items in self._wanted.follow():
+        for _items in self._wanted.downloads.follow():
             yield self.listed()
 
     def follow_embeddings(self) -> Iterator[str]:
@@ -142,7 +142,7 @@ class ModelsTab:
             case "own":
                 or_show_error(lambda: self._give_own(name, str(event.embedder)))
             case "embed":
-                self.embeddings.start(name)
+                self.embeddings.reindex(name)
             case "cancel":
                 self._wanted.cancel(name)
         return self.listed()
@@ -151,7 +151,7 @@ class ModelsTab:
         """Give a collection an embedding model of its own ("" for the one in use), and re-index it if needed."""
         self._assembly.collection_settings.set_embedder(embedder or None, collection)
         if collection in self._assembly.collections.embedders.to_reindex():
-            self.embeddings.start(collection)
+            self.embeddings.reindex(collection)
 
     def look(self, address: str, key: str) -> tuple[str, str, str]:
         """Look for models at an address, or on this computer if it is empty, and list them; keep the key, if any."""
@@ -176,12 +176,12 @@ class ModelsTab:
 
     def _use(self, name: str) -> None:
         """Use a model, or the models of a set; for a set, re-index the collections that need it."""
-        if name not in {one.name for one in self._assembly.library.sets()}:
+        if name not in {one.name for one in self._assembly.library.manifest.sets}:
             self._assembly.models.use(name)
             return
         self._assembly.models.use_set(name)
         for collection in self._assembly.collections.embedders.to_reindex():
-            self.embeddings.start(collection)
+            self.embeddings.reindex(collection)
 
 
 def _server_fields() -> tuple[gr.Textbox, gr.Textbox, gr.Button, gr.HTML]:

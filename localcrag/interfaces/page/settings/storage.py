@@ -85,7 +85,7 @@ class StorageSettings:
         backups = sorted(assembly.storage.backups.glob("*.sqlite3"), reverse=True)
         return TEMPLATES.get_template("settings/storage.html").render(
             folder=folder,
-            models=assembly.library.folder,
+            models=assembly.library.models_dir,
             counts=counts,
             sizes=assembly.storage.sizes(),
             backups=backups,
