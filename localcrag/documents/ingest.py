@@ -19,20 +19,7 @@ from typing import Protocol, TypeVar
 from localcrag.documents import prepare
 from localcrag.documents.chunking import PAGE_BREAK, cut_pages, embed_chunks, embed_documents, embedding_texts
 from localcrag.documents.prefetch import Bounds, OrderedPrefetch
-from localcrag.documents.prepare import (
-    AsFile,
-    Draft,
-    Finished,
-    OpenFile,
-    PreparedItem,
-    ReadingTools,
-    Unlock,
-    Unpacked,
-    discard_item,
-    document_title,
-    memory_size,
-    prepare_upload,
-)
+from localcrag.documents.prepare import Draft, Finished, PreparedItem, ReadingTools, Unpacked
 from localcrag.records.documents import Chunk, Document, Page
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError
@@ -60,9 +47,7 @@ Transaction = Callable[[], AbstractContextManager[object]]
 
 
 class DocumentShelf(Protocol):
-    """Storage of documents; several threads call `find`."""
-
-    def find(self, name: str) -> Document | None: ...
+    """Storage of documents."""
 
     def twin(self, sha256: str, but: str) -> str | None: ...
 
@@ -93,47 +78,36 @@ class SavableIndex(Protocol):
 
 def ingest(
     uploads: Sequence[Upload] | GrowingUploads,
+    tools: ReadingTools,
     *,
-    open_file: OpenFile,
-    embedder: Embedder,
     shelf: DocumentShelf,
     index: SavableIndex,
-    chunk_tokens: int,
-    as_file: AsFile,
-    unlock: Unlock | None = None,
-    read_scans: bool = False,
     workers: int = 1,
     abandon: Callable[[], None] = lambda: None,
     transaction: Transaction = nullcontext,
 ) -> Generator[IngestEvent, None, None]:
-    """Add files in their order, and the files within them, which `as_file` provides while they are needed.
+    """Add files in their order, and the files within them; files with a password are stored without it.
 
-    `unlock` opens files that come with a password; they are stored without it. With `read_scans`, pages that are
-    pictures wait for text recognition (scans.py). `workers` files are read at once. `abandon` ends calls of `open_file`
-    and `unlock` that are waiting. Everything that is stored inside `transaction` is one transaction. Raises StoreError
-    if the database fails, and what `as_file` raises.
+    `workers` files are read at once. `abandon` ends calls of the tools `open_file` and `unlock` that are waiting.
+    Everything that is stored inside `transaction` is one transaction. Raises StoreError if the database fails, and what
+    the tool `as_file` raises.
     """
-    tools = ReadingTools(
-        open_file=open_file,
-        embedder=embedder,
-        find=shelf.find,
-        chunk_tokens=chunk_tokens,
-        as_file=as_file,
-        unlock=unlock,
-        read_scans=read_scans,
-    )
     pace = TimeEstimate(uploads)
 
     def work(job: tuple[int, Upload, bool]) -> Generator[PreparedItem, None, None]:
         number, upload, again = job
-        return _refused(upload) if again else prepare_upload(upload, FileProgress(upload, number, pace), tools)
+        return _refused(upload) if again else prepare.prepare_upload(upload, FileProgress(upload, number, pace), tools)
 
-    bounds = Bounds(workers, MOST_AHEAD, MOST_MEMORY)
     ahead = OrderedPrefetch(
-        _numbered(uploads), work, bounds, size_of=memory_size, discard=discard_item, abandon=abandon
+        _numbered(uploads),
+        work,
+        Bounds(workers, MOST_AHEAD, MOST_MEMORY),
+        size_of=prepare.memory_size,
+        discard=prepare.discard_item,
+        abandon=abandon,
     )
     try:
-        with ahead, closing(_Group(embedder, shelf, pace, transaction)) as group:
+        with ahead, closing(_Group(tools.embedder, shelf, pace, transaction)) as group:
             yield from _embed_and_store(ahead.items(), group)
     finally:
         # Also after an interruption, so that the next question finds the documents that were stored.
@@ -207,12 +181,15 @@ class _Group:
         texts = [(embedding_texts(draft.chunks, draft.title), draft.progress.at) for draft in self._drafts]
         vectors = yield from embed_documents(texts, self._embedder)
         a_chunk = (time.perf_counter() - begun) / max(1, self._chunks)
-        put: list[IngestResult] = []
+        items, results = self._items, iter(list[IngestResult]())
         if self._drafts:
             with self._together():
-                for draft, its_own in zip(self._drafts, vectors, strict=True):
-                    put.append(self._put(draft, its_own, a_chunk * len(draft.chunks)))
-        items, results = self._items, iter(put)
+                results = iter(
+                    [
+                        self._put(draft, its_own, a_chunk * len(draft.chunks))
+                        for draft, its_own in zip(self._drafts, vectors, strict=True)
+                    ]
+                )
         # The drafts are stored, so their temporary files can be closed.
         self.close()
         for item in items:
@@ -304,7 +281,7 @@ def recut(documents: Sequence[Document], *, shelf: Shelf, embedder: Embedder, ch
             pages = [Page(page, part) for page, part in enumerate(text.split(PAGE_BREAK), start=1)]
         else:
             pages = [Page(None, text)]
-        title = document_title(shelf.title(document.name), pages, document.name)
+        title = prepare.document_title(shelf.title(document.name), pages, document.name)
         chunks = _run_to_end(cut_pages(pages, title, embedder, chunk_tokens, _progress_event))
         # Pages that wait for text recognition have characters, but nothing to cut: they are separated by page breaks.
         if chunks:

@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 POLL_SECONDS = 0.5
@@ -69,9 +68,7 @@ class OrderedPrefetch(Generic[Job, Item]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def items(self) -> Iterator[Item | None]:
@@ -158,7 +155,9 @@ class OrderedPrefetch(Generic[Job, Item]):
             try:
                 job = next(self._jobs)
             except StopIteration:
-                self._exhaust()
+                with self._changed:
+                    self._exhausted = True
+                    self._changed.notify_all()
                 return None
             except BaseException as error:  # noqa: BLE001 - raised again by `items`
                 with self._changed:
@@ -195,9 +194,4 @@ class OrderedPrefetch(Generic[Job, Item]):
             there.done, there.error = True, error
             # An error ends everything: no other job is begun.
             self._exhausted = self._exhausted or error is not None
-            self._changed.notify_all()
-
-    def _exhaust(self) -> None:
-        with self._changed:
-            self._exhausted = True
             self._changed.notify_all()

@@ -16,10 +16,10 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from localcrag.documents.chunking import cut_pages, join_pages
-from localcrag.records.documents import ARCHIVE, PDF_TYPE, Chunk, Document, Member, Page
+from localcrag.records.documents import ARCHIVE, PDF_TYPE, Chunk, Document, Member, OpenDocument, Page
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, EmptyDocument, PasswordNeeded, UnreadableDocument
 from localcrag.records.ingest import FileProgress, IngestProgress, IngestResult, OriginalFile, Stamp, Upload
@@ -133,13 +133,6 @@ def add_members(
     return tuple(names)
 
 
-def lost_page_numbers(pages: Iterable[Page], chunks: Iterable[Chunk]) -> list[int]:
-    """Return the numbers of pages with content that is in no chunk; blank pages are not among them."""
-    found = {chunk.page for chunk in chunks}
-    lost = (page for page in pages if page.unread or (page.number not in found and page.text.strip()))
-    return [page.number for page in lost if page.number is not None]
-
-
 def lost_pages_warning(pages: Sequence[int]) -> str:
     """Return the warning about these pages without text; `pages` has at least one."""
     return ngettext(
@@ -163,12 +156,14 @@ def waiting_pages_note(pages: Sequence[int]) -> str:
 def waiting_and_lost_pages(
     pages: Sequence[Page], chunks: Sequence[Chunk], *, recognised: bool
 ) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the pages that wait for text recognition, and those that are lost.
+    """Return the numbers of the pages that wait for text recognition, and of those with content that is in no chunk.
 
     Pages that are pictures wait if `recognised`; otherwise they are lost.
     """
     pictures = [page.number for page in pages if page.unread and page.number] if recognised else []
-    return pictures, [number for number in lost_page_numbers(pages, chunks) if number not in pictures]
+    found = {*pictures, *(chunk.page for chunk in chunks if chunk.page)}
+    lost = (page for page in pages if page.unread or (page.number not in found and page.text.strip()))
+    return pictures, [page.number for page in lost if page.number is not None and page.number not in pictures]
 
 
 def no_text_error(name: str, unread: Sequence[int]) -> str:
@@ -240,28 +235,6 @@ CHARACTER_BYTES, CHUNK_BYTES, EVENT_BYTES = 3, 1_000, 500
 """Approximate bytes of memory for a character, a chunk and an event; chunks contain the text a second time."""
 
 
-class OpenDocument(Protocol):
-    """A document that is being read."""
-
-    @property
-    def media_type(self) -> str: ...
-
-    @property
-    def page_count(self) -> int | None: ...
-
-    @property
-    def pages(self) -> Generator[Page, None, None]: ...
-
-    @property
-    def dated(self) -> str | None: ...
-
-    @property
-    def title(self) -> str | None: ...
-
-    @property
-    def members(self) -> Generator[Member, None, None]: ...
-
-
 OpenFile = Callable[[Path, str], OpenDocument]
 Unlock = Callable[[Path, str, str], bytes]
 """Returns a file's content without its password, given path, name and password. Raises PasswordNeeded if it is
@@ -272,7 +245,8 @@ wrong."""
 class ReadingTools:
     """Functions and settings to read and cut files; several threads use all of them.
 
-    `as_file` provides the files that are within others.
+    `find` returns a document of the collection, and `as_file` provides the files that are within others. `unlock` opens
+    files that come with a password. With `read_scans`, pages that are pictures wait for text recognition (scans.py).
     """
 
     open_file: OpenFile
@@ -280,8 +254,8 @@ class ReadingTools:
     find: Callable[[str], Document | None]
     chunk_tokens: int
     as_file: AsFile
-    unlock: Unlock | None
-    read_scans: bool
+    unlock: Unlock | None = None
+    read_scans: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,11 +281,6 @@ class Draft:
     progress: FileProgress
     lent: ExitStack = field(default_factory=ExitStack)
 
-    @property
-    def memory(self) -> int:
-        """Return the approximate memory of the draft in bytes."""
-        return CHARACTER_BYTES * len(self.text) + CHUNK_BYTES * len(self.chunks)
-
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
@@ -334,7 +303,9 @@ PreparedItem = IngestProgress | IngestResult | Draft | Unpacked | Finished
 
 def memory_size(item: PreparedItem) -> int:
     """Return the approximate memory of a waiting item in bytes."""
-    return item.memory if isinstance(item, Draft) else EVENT_BYTES
+    if isinstance(item, Draft):
+        return CHARACTER_BYTES * len(item.text) + CHUNK_BYTES * len(item.chunks)
+    return EVENT_BYTES
 
 
 def discard_item(item: PreparedItem) -> None:

@@ -19,9 +19,9 @@ from localcrag.documents import prepare
 from localcrag.documents.chunking import cut_pages, embed_chunks, join_pages
 from localcrag.documents.ingest import SavableIndex
 from localcrag.documents.prefetch import Bounds, OrderedPrefetch
-from localcrag.documents.prepare import OpenDocument, document_title
+from localcrag.documents.prepare import document_title
 from localcrag.privacy.child_process import ChildProcess, ProcessPool, WorkerFailed
-from localcrag.records.documents import Chunk, Document, Member, ScannedPage
+from localcrag.records.documents import Chunk, Document, Member, OpenDocument, ScannedPage
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, UnreadableDocument
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult

@@ -16,18 +16,16 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePath
 from types import MappingProxyType
-from typing import Any, Never, TypeVar
+from typing import Any, TypeVar
 
 import lxml.html
 import pypdfium2
 
-from localcrag.documents.readers import html, kinds, mail, packages, text
-from localcrag.documents.readers import pictures as _data_pictures
-from localcrag.documents.readers import pictures as shown_pictures
+from localcrag.documents.readers import html, kinds, mail, packages, pictures, text
 from localcrag.documents.readers.office import encrypted, office, word
 from localcrag.documents.readers.pdf import reader, scanned
 from localcrag.documents.readers.text import CONVERTERS
-from localcrag.records.documents import ARCHIVE, PDF_TYPE, Member, Page, ScannedPage
+from localcrag.records.documents import ARCHIVE, PDF_TYPE, Member, OpenDocument, Page, ScannedPage
 from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument, UnsupportedDocument
 from localcrag.text.quantities import iso_date
 from localcrag.text.titles import FRONT_MATTER, stated_title
@@ -226,32 +224,13 @@ _REMEDIES: Mapping[str, str] = MappingProxyType(
 """Advice for files of these kinds, which differs from the advice for most kinds."""
 
 
-@dataclass(frozen=True)
-class ParsedDocument:
-    """A document whose pages are still to be read.
-
-    `page_count` is None for kinds of file without pages. `members` are files within it, to be read after its pages. An
-    archive has no pages, and neither has an office file with pictures and no text.
-
-    `dated` is the ISO date that the document itself states, `title` the title in its properties; None if there is none
-    that is plausible. Exhausting or closing `pages` closes the file. Reading them raises the errors of `open_document`.
-    """
-
-    media_type: str
-    page_count: int | None
-    pages: Generator[Page, None, None]
-    dated: str | None
-    title: str | None
-    members: Generator[Member, None, None]
-
-
-def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = MappingProxyType({})) -> ParsedDocument:
+def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = MappingProxyType({})) -> OpenDocument:
     """Open the file at `path`; `name` is the document's name.
 
     The extension of `name` determines the kind if the content does not. `scans` are pages that text recognition has
     read, by their numbers from 1.
 
-    Raises UnsupportedDocument, UnreadableDocument, EncryptedDocument and EmptyDocument.
+    Raises UnsupportedDocument, UnreadableDocument, EncryptedDocument and EmptyDocument, also while pages are read.
     """
     suffix = Path(name).suffix.lower()
     try:
@@ -265,54 +244,53 @@ def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = Mapp
         if media_type is None:
             raise _unsupported(name, suffix)
         if media_type == ARCHIVE:
-            members = packages.open_members(path, name, head)
-            return ParsedDocument(media_type, None, _no_items(), None, None, members)
+            return _archive(packages.open_members(path, name, head))
         page_count, pages = _open_pages(media_type, path, name, head, scans, recognised=by_content is not None)
     except OSError as error:
         raise _open_error(name, error) from error
     known = read_properties(path, media_type)
-    members = mail.members(path, name, media_type) if media_type in (mail.EML, mail.MBOX, kinds.MSG) else _no_items()
-    document = ParsedDocument(media_type, page_count, pages, known.dated, known.title, members)
-    return _with_pictures(document, path, name)
+    is_mail = media_type in (mail.EML, mail.MBOX, kinds.MSG)
+    members = mail.members(path, name, media_type) if is_mail else _yield_all(())
+    return _with_pictures(OpenDocument(media_type, page_count, pages, known.dated, known.title, members), path, name)
 
 
-def _with_pictures(document: ParsedDocument, path: Path, name: str) -> ParsedDocument:
-    """Return a document with the pictures that it shows instead of text; without any text, it is an archive of them."""
-    if document.media_type == mail.MHTML:
-        return _with_embedded_pictures(document, mail.pictures_of_page(path, name), name)
-    is_notebook = document.media_type == "text/plain" and name.lower().endswith(_data_pictures.NOTEBOOK)
-    if is_notebook or document.media_type in _data_pictures.TYPES:
-        return _with_embedded_pictures(document, _data_pictures.pictures_in_data(path, is_notebook=is_notebook), name)
-    shown = shown_pictures.picture_parts(path, document.media_type)
-    if not shown:
+def _with_pictures(document: OpenDocument, path: Path, name: str) -> OpenDocument:
+    """Return a document with the pictures that it shows; without any text, it is an archive of them.
+
+    The pictures of an office file only count if they show more than its text says.
+    """
+    embedded = _embedded_pictures(document.media_type, path, name)
+    shown = [] if embedded else pictures.picture_parts(path, document.media_type)
+    if not embedded and not shown:
         return replace(document, pages=_raise_if_empty(document.pages, name))
     try:
         pages = list(document.pages)
+        has_text = any(page.text.strip() for page in pages)
+        if not embedded and pictures.pictures_matter(shown, pages):
+            embedded = pictures.read_pictures(path, shown)
+            pages = [replace(page, unread=False) for page in pages]
+        elif embedded and not has_text:
+            found = list(embedded)
+            embedded = _yield_all(found) if found else None
     except OSError as error:
         raise _open_error(name, error) from error
-    if not shown_pictures.pictures_matter(shown, pages):
+    if not embedded:
         return replace(document, pages=_raise_if_empty(_yield_all(pages), name))
-    members = shown_pictures.read_pictures(path, shown)
-    if not any(page.text.strip() for page in pages):
-        return ParsedDocument(ARCHIVE, None, _no_items(), None, None, members)
-    seen = [replace(page, unread=False) for page in pages]
-    return replace(document, pages=_yield_all(seen), members=members)
+    return replace(document, pages=_yield_all(pages), members=embedded) if has_text else _archive(embedded)
 
 
-def _with_embedded_pictures(
-    document: ParsedDocument, pictures: Generator[Member, None, None], name: str
-) -> ParsedDocument:
-    """Return a text with the pictures that are embedded in it; without any other text, it is an archive of them."""
-    try:
-        pages = list(document.pages)
-        if any(page.text.strip() for page in pages):
-            return replace(document, pages=_yield_all(pages), members=pictures)
-        found = list(pictures)
-    except OSError as error:
-        raise _open_error(name, error) from error
-    if not found:
-        return replace(document, pages=_raise_if_empty(_yield_all(pages), name))
-    return ParsedDocument(ARCHIVE, None, _no_items(), None, None, _yield_all(found))
+def _embedded_pictures(media_type: str, path: Path, name: str) -> Generator[Member, None, None] | None:
+    """Return the pictures within a text, such as a web page; None for other kinds of file."""
+    if media_type == mail.MHTML:
+        return mail.pictures_of_page(path, name)
+    is_notebook = media_type == "text/plain" and name.lower().endswith(pictures.NOTEBOOK)
+    if is_notebook or media_type in pictures.TYPES:
+        return pictures.pictures_in_data(path, is_notebook=is_notebook)
+    return None
+
+
+def _archive(members: Generator[Member, None, None]) -> OpenDocument:
+    return OpenDocument(ARCHIVE, None, _yield_all(()), None, None, members)
 
 
 def unlocked(path: Path, name: str, password: str) -> bytes:
@@ -353,10 +331,6 @@ def _open_pages(
 
 def _yield_all(read: Sequence[_Read]) -> Generator[_Read, None, None]:
     yield from read
-
-
-def _no_items() -> Generator[Never, None, None]:
-    yield from ()
 
 
 def _head(path: Path, name: str) -> bytes:

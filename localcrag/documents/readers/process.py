@@ -8,14 +8,13 @@ process.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from localcrag.privacy.child_process import ChildProcess, ProcessPool, WorkerFailed
 from localcrag.privacy.worker_process import Frame
-from localcrag.records.documents import Box, Member, Page, PagePicture, Recognised, ScannedPage
+from localcrag.records.documents import Box, Member, OpenDocument, Page, PagePicture, Recognised, ScannedPage
 from localcrag.records.errors import (
     DocumentError,
     EmptyDocument,
@@ -38,18 +37,6 @@ _GENTLY = "gently"
 """The value of GENTLY in worker.py, which is not imported here because it imports the parsers."""
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteDocument:
-    """A document whose pages are still to be read; like the readers' own class."""
-
-    media_type: str
-    page_count: int | None
-    pages: Generator[Page, None, None]
-    dated: str | None
-    title: str | None
-    members: Generator[Member, None, None]
-
-
 class ReaderProcesses(ProcessPool):
     """Processes that read files, started when they are needed."""
 
@@ -59,7 +46,7 @@ class ReaderProcesses(ProcessPool):
 
     def open_document(
         self, path: Path, name: str, scans: Mapping[int, ScannedPage] = MappingProxyType({})
-    ) -> RemoteDocument:
+    ) -> OpenDocument:
         """Open a file; `name` is that of the document.
 
         `scans` are the pages that text recognition has read, by their numbers. Raises DocumentError, also while pages
@@ -72,7 +59,7 @@ class ReaderProcesses(ProcessPool):
         next_one: list[Frame] = []
         pages = self._pages(process, name, next_one)
         members = self._members(process, name, next_one)
-        return RemoteDocument(first["media_type"], first["pages"], pages, first["dated"], first["title"], members)
+        return OpenDocument(first["media_type"], first["pages"], pages, first["dated"], first["title"], members)
 
     def unlocked(self, path: Path, name: str, password: str) -> bytes:
         """Return a file's content without its password. Raises PasswordNeeded if it is wrong, and DocumentError."""

@@ -11,7 +11,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any
@@ -22,7 +22,7 @@ from localcrag.documents.readers import kinds
 from localcrag.documents.readers.pictures import without_pictures
 from localcrag.records.documents import Page
 from localcrag.records.errors import UnreadableDocument
-from localcrag.text.blocks import markdown_row
+from localcrag.text.blocks import Heading, markdown_row
 
 DEEPEST = 6
 """Levels of titles in Markdown."""
@@ -399,6 +399,21 @@ def _pages(path: Path, name: str) -> Generator[Page, None, None]:
 def normalise(text: str) -> str:
     """Return `text` in NFC, with newlines as line ends, and without control characters except newline and tab."""
     return unicodedata.normalize("NFC", UNWANTED.sub("", NEWLINES.sub("\n", text)))
+
+
+def place_headings(
+    lines: Sequence[str], marked: Iterable[tuple[int, int, int]]
+) -> tuple[list[int], tuple[Heading, ...]]:
+    """Return the offset of each line in the text that the lines make up, and the headings in it.
+
+    In `marked`, each heading has its first line, the line behind its last, and its level.
+    """
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    headings = []
+    for first, behind, level in marked:
+        indent = len(lines[first]) - len(lines[first].lstrip())
+        headings.append(Heading(starts[first] + indent, starts[behind] - 1, level))
+    return starts, tuple(found for found in headings if found.start < found.end)
 
 
 def decode(data: bytes, name: str, declared: str | None = None) -> str:

@@ -173,16 +173,13 @@ class _Lock:
     @property
     def is_known(self) -> bool:
         """Return whether a password can open the part."""
-        if self.start not in _HASHES or not (self.cipher in _GCM or (self.cipher in _CBC and self._is_checked)):
+        is_checked = self.checksum_type in _HASHES and len(self.vector) == _BLOCK
+        if self.start not in _HASHES or not (self.cipher in _GCM or (self.cipher in _CBC and is_checked)):
             return False
         if self.derivation in _PBKDF2:
             return 0 < self.rounds <= MOST_ROUNDS
         within = 0 < self.rounds <= MOST_PASSES and 0 < self.lanes <= MOST_LANES and 0 < self.kib <= MOST_KIB
         return self.derivation in _ARGON2 and within
-
-    @property
-    def _is_checked(self) -> bool:
-        return self.checksum_type in _HASHES and len(self.vector) == _BLOCK
 
 
 def is_locked_open_document(path: Path, head: bytes) -> bool:

@@ -330,10 +330,7 @@ def _side_by_side(band: Sequence[GridRow]) -> Iterator[Sequence[GridRow]]:
 
 def _trimmed(row: Row) -> Row:
     """Return a row up to its last cell with text."""
-    length = len(row)
-    while length and row[length - 1] in ("", SPANNED):
-        length -= 1
-    return row[:length]
+    return row[: max((at for at, cell in enumerate(row, start=1) if cell not in ("", SPANNED)), default=0)]
 
 
 def _are_separate(runs: Sequence[Sequence[int]], parts: Sequence[Sequence[GridRow]]) -> bool:
@@ -405,15 +402,7 @@ _HIDDEN = re.compile(rb"(?:^|\s)hidden\s*=\s*[\"'](?:1|true)[\"']")
 _VALUE = re.compile(rb"<(?:\w+:)?[vt](?:\s[^<>/]*)?>[^<]")
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s[^<>]*?ref\s*=\s*[\"'][A-Z]+\d+:[A-Z]+(\d{1,7})[\"']")
 _TABLE = re.compile(rb"<table:table\s[^<>]*?table:name=\"([^<\"]*)\"")
-_ERRORS = (
-    *kinds.ZIP_ERRORS,
-    kinds.DamagedCompound,
-    LookupError,
-    ValueError,
-    struct.error,
-    etree.LxmlError,
-    OSError,
-)
+_ERRORS = (*kinds.ZIP_ERRORS, kinds.DamagedCompound, LookupError, etree.LxmlError, OSError)
 
 
 @dataclass(slots=True)

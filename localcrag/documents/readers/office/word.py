@@ -6,14 +6,14 @@ get their numbers.
 
 from __future__ import annotations
 
-import io
 import re
 import zipfile
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import lxml.etree
 import mammoth as untyped_mammoth
@@ -260,14 +260,6 @@ def restore_numbers(markup: str) -> str:
     return _LIST_MARK.sub(lambda mark: f'<li value="{mark[2]}">' if mark[1] else "", markup)
 
 
-@dataclass(slots=True)
-class _Levels:
-    """The levels of a list: the number with which each begins, and the levels without numbers."""
-
-    starts: dict[int, int] = field(default_factory=dict)
-    bullets: set[int] = field(default_factory=set)
-
-
 class _ListCounter:
     """Counts the items of a document's lists as Word does: the count continues, whatever is between the items."""
 
@@ -296,10 +288,10 @@ class _ListCounter:
         # An item restarts the counts of all deeper levels.
         for deeper in [other for other in counts if other > level]:
             del counts[deeper]
-        start = levels.starts.get(level, 1)
+        start, has_bullets = levels.get(level, (1, False))
         # A restart applies to the first item of its list only.
         counts[level] = self._restarts.pop((number, level), counts.get(level, start - 1) + 1)
-        return None if level in levels.bullets else counts[level]
+        return None if has_bullets else counts[level]
 
     def _place(self, paragraph: Element) -> tuple[str, int]:
         """Return the list that a paragraph belongs to, directly or by its style, and its level."""
@@ -329,14 +321,15 @@ class _ListCounter:
             named = style.find(f"{_W}basedOn")
 
 
-def _levels(abstract_list: Element) -> _Levels:
-    levels = _Levels()
-    for level in abstract_list.iter(f"{_W}lvl"):
-        at = _int(level, "ilvl")
-        levels.starts[at] = _int(level.find(f"{_W}start"), "val", 1)
-        if _value(level.find(f"{_W}numFmt"), "val") == "bullet":
-            levels.bullets.add(at)
-    return levels
+def _levels(abstract_list: Element) -> dict[int, tuple[int, bool]]:
+    """Return for each level of a list the number with which it begins, and whether it has bullets instead."""
+    return {
+        _int(level, "ilvl"): (
+            _int(level.find(f"{_W}start"), "val", 1),
+            _value(level.find(f"{_W}numFmt"), "val") == "bullet",
+        )
+        for level in abstract_list.iter(f"{_W}lvl")
+    }
 
 
 def _value(element: Element | None, name: str) -> str:
@@ -367,8 +360,7 @@ def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None
 
 def _pages(path: Path, name: str) -> Generator[Page, None, None]:
     try:
-        with path.open("rb") as file:
-            copy, drawn = _prepare_for_mammoth(file)
+        copy, drawn = _prepare_for_mammoth(path)
         markup = mammoth.convert_to_html(copy, convert_image=_no_image, style_map=STYLE_MAP).value
     except MemoryError:
         raise
@@ -377,20 +369,18 @@ def _pages(path: Path, name: str) -> Generator[Page, None, None]:
     yield render(restore_numbers(drawn.in_place(_without_back_links(markup))), name)
 
 
-def _prepare_for_mammoth(file: BinaryIO) -> tuple[BinaryIO, DrawingText]:
+def _prepare_for_mammoth(path: Path) -> tuple[BytesIO, DrawingText]:
     """Return the document with its markup changed to what mammoth reads, and the content that mammoth cannot read."""
     drawn = DrawingText()
-    with zipfile.ZipFile(file) as archive:
-        found = [part for part in archive.infolist() if WITH_TEXT.fullmatch(part.filename)]
-        parts = {part.filename: packages.read_part(archive, part) for part in found}
+    with zipfile.ZipFile(path) as archive:
+        parts = packages.read_parts(archive, WITH_TEXT)
         add_margin_boxes(parts, drawn)
-        copy = io.BytesIO()
-        with zipfile.ZipFile(copy, "w") as mended:
-            for part in archive.infolist():
-                is_body = BODY.fullmatch(part.filename)
-                data = readable_part(part.filename, parts, drawn) if is_body else packages.read_part(archive, part)
-                mended.writestr(part, data)
-    return copy, drawn
+
+        def mended(part: zipfile.ZipInfo) -> bytes:
+            is_body = BODY.fullmatch(part.filename)
+            return readable_part(part.filename, parts, drawn) if is_body else packages.read_part(archive, part)
+
+        return packages.packed((part, mended(part)) for part in archive.infolist()), drawn
 
 
 def _no_image(_image: object) -> list[object]:

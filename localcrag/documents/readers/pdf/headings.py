@@ -184,12 +184,8 @@ def _is_numbered(page: Sequence[Printed], at: int) -> bool:
 
 def _neighbour(page: Sequence[Printed], at: int, step: int) -> Printed | None:
     """Return the nearest line with text in the direction of `step`."""
-    other = at + step
-    while 0 <= other < len(page):
-        if page[other].rows:
-            return page[other]
-        other += step
-    return None
+    others = page[at + 1 :] if step > 0 else reversed(page[:at])
+    return next((printed for printed in others if printed.rows), None)
 
 
 def _is_row(printed: Printed) -> bool:
@@ -395,10 +391,10 @@ def _outlined(
     page: Sequence[Printed], entries: Sequence[OutlineEntry], running: Set[tuple[str, int]]
 ) -> Iterator[tuple[Place, int]]:
     """Yield the lines that the file's outline names as headings on this page, with their level."""
-    plain = [_plain(printed.text) for printed in page] if entries else []
+    plain = [letters_only(printed.text) for printed in page] if entries else []
     taken: set[int] = set()
     for entry in entries:
-        places = [place for place in _matches(plain, _plain(entry.title)) if taken.isdisjoint(range(*place))]
+        places = [place for place in _matches(plain, letters_only(entry.title)) if taken.isdisjoint(range(*place))]
         if not places:
             continue
 
@@ -425,7 +421,8 @@ def _matches(lines: Sequence[str], title: str) -> Iterator[Place]:
             yield (first, behind if text == title else first + 1)
 
 
-def _plain(text: str) -> str:
+def letters_only(text: str) -> str:
+    """Return the letters and digits of a text, without case and differences of form."""
     return "".join(letter for letter in unicodedata.normalize("NFKC", text) if letter.isalnum()).casefold()
 
 
@@ -435,8 +432,6 @@ SET_APART = 1.8
 """Multiple of the type size: headers and footers are further from the text than its lines are from each other."""
 _NUMBER = re.compile(r"\d{1,9}")
 
-_Place = tuple[str, int]
-
 
 @dataclass(slots=True)
 class RunningLines:
@@ -445,8 +440,8 @@ class RunningLines:
     `usual` are the lines that are at the same place on many pages of the document (`Typography.running`).
     """
 
-    usual: Set[_Place]
-    _seen: dict[_Place, tuple[int, list[int]]] = field(default_factory=dict)
+    usual: Set[tuple[str, int]]
+    _seen: dict[tuple[str, int], tuple[int, list[int]]] = field(default_factory=dict)
 
     def remove_repeated(self, index: int, page: Sequence[Printed]) -> list[Printed]:
         """Return a page's lines without those at its edges that an earlier page has at the same place."""
@@ -506,7 +501,7 @@ def _are_close(one: Printed, other: Printed) -> bool:
     return any(abs(a.baseline - b.baseline) < SET_APART * max(a.size, b.size) for a, b in rows)
 
 
-def _place(row: Line) -> _Place:
+def _place(row: Line) -> tuple[str, int]:
     return _NUMBER.sub("#", row.text), round(row.baseline)
 
 

@@ -512,11 +512,8 @@ def _cells(
     row: int, grid: Grid, origins: dict[tuple[int, int], tuple[int, int]], cells: dict[tuple[int, int], str]
 ) -> list[str]:
     """Return a row's cells; a merged cell is repeated in each of its rows, but only in its first column."""
-    found = []
-    for column in range(len(grid.across) - 1):
-        origin = origins[row, column]
-        found.append(cells.get(origin, "") if origin[1] == column else "")
-    return found
+    owners = [origins[row, column] for column in range(len(grid.across) - 1)]
+    return [cells.get(origin, "") if origin[1] == column else "" for column, origin in enumerate(owners)]
 
 
 def _text(parts: Sequence[str]) -> str:
