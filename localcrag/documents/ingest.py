@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from localcrag.documents import prepare
@@ -94,9 +95,9 @@ def ingest(
     """
     pace = TimeEstimate(uploads)
 
-    def work(job: tuple[int, Upload, bool]) -> Generator[PreparedItem, None, None]:
-        number, upload, again = job
-        return _refused(upload) if again else prepare.prepare_upload(upload, FileProgress(upload, number, pace), tools)
+    def work(job: tuple[int, Upload]) -> Generator[PreparedItem, None, None]:
+        number, upload = job
+        return prepare.prepare_upload(upload, FileProgress(upload, number, pace), tools)
 
     ahead = OrderedPrefetch(
         _numbered(uploads),
@@ -115,17 +116,13 @@ def ingest(
         index.save()
 
 
-def _numbered(uploads: Iterable[Upload]) -> Iterator[tuple[int, Upload, bool]]:
-    """Yield the files with their numbers, and whether an earlier file has the same name."""
+def _numbered(uploads: Iterable[Upload]) -> Iterator[tuple[int, Upload]]:
+    """Yield the files with their numbers; a file is refused if an earlier one has the same name."""
     seen: set[str] = set()
     for number, upload in enumerate(uploads, start=1):
-        yield number, upload, upload.name in seen
+        reason = "Another file of this call has the same name, and would be replaced by it. Rename one of them."
+        yield number, replace(upload, refused=f"{upload.name}: {reason}") if upload.name in seen else upload
         seen.add(upload.name)
-
-
-def _refused(upload: Upload) -> Generator[PreparedItem, None, None]:
-    reason = "Another file of this call has the same name, and would be replaced by it. Rename one of them."
-    yield IngestResult(upload.name, IngestStatus.FAILED, error=f"{upload.name}: {reason}")
 
 
 def _embed_and_store(items: Iterator[PreparedItem | None], group: _Group) -> Generator[IngestEvent, None, None]:

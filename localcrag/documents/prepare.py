@@ -190,7 +190,9 @@ LEAST_RUNNING_PAGES = 3
 def document_title(stated: str | None, pages: Sequence[Page], name: str) -> str:
     """Return the title of a document. `stated` is the title in its properties, `name` the name of its file."""
     found = [_headings(page) for page in pages[:TITLE_PAGES]]
-    if stated and not _is_name(stated, name):
+    # Programs fill in the file's name if there is no title.
+    is_name = stated and len(stated.split()) == 1 and stated.casefold() == PurePath(name).stem.casefold()
+    if stated and not is_name:
         return strip_site_name(stated, [text for headings in found for _, text in headings])
     for headings in found:
         fit = [heading for heading in headings if is_heading(heading[1]) and may_be_title(heading[1])]
@@ -205,11 +207,6 @@ def document_title(stated: str | None, pages: Sequence[Page], name: str) -> str:
 def _headings(page: Page) -> list[tuple[int, str]]:
     """Return the headings that the file itself marks, in order, each with its level."""
     return [(known.level, heading_text(page.text[known.start : known.end])) for known in page.headings if known.level]
-
-
-def _is_name(stated: str, name: str) -> bool:
-    """Return whether a title is one word and the file's name, which programs fill in if there is no title."""
-    return len(stated.split()) == 1 and stated.casefold() == PurePath(name).stem.casefold()
 
 
 def _running(pages: Sequence[Page]) -> set[str]:

@@ -20,7 +20,7 @@ from localcrag.documents.chunking import cut_pages, embed_chunks, join_pages
 from localcrag.documents.ingest import SavableIndex
 from localcrag.documents.prefetch import Bounds, OrderedPrefetch
 from localcrag.documents.prepare import document_title
-from localcrag.privacy.child_process import ChildProcess, ProcessPool, WorkerFailed
+from localcrag.privacy.child_process import ProcessPool, WorkerFailed
 from localcrag.records.documents import Chunk, Document, Member, OpenDocument, ScannedPage
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, UnreadableDocument
@@ -50,30 +50,24 @@ class Recogniser(ProcessPool):
         """
         process = self.take()
         try:
-            page = self._read(process, picture, what, threads, checkpoint)
-        except BaseException:
+            checkpoint()
+            process.ask({"threads": threads}, picture)
+            content, _ = process.answer()
+            while "page" not in content:
+                if "error" in content:
+                    raise WorkerFailed(content["error"])
+                checkpoint()
+                process.ask({"go": "on"}, b"")
+                content, _ = process.answer()
+            page = ScannedPage.of(content["page"])
+        except BaseException as error:
             # The next message of this process would be taken for the answer to the next page.
             self.drop(process)
+            if isinstance(error, WorkerFailed):
+                raise UnreadableDocument(f"The text of {what} cannot be recognised: {error}.") from error
             raise
         self.give_back(process)
         return page
-
-    def _read(
-        self, process: ChildProcess, picture: bytes, what: str, threads: int, checkpoint: Callable[[], None]
-    ) -> ScannedPage:
-        checkpoint()
-        process.ask({"threads": threads}, picture)
-        while True:
-            try:
-                content, _ = process.answer()
-            except WorkerFailed as over:
-                raise UnreadableDocument(f"The text of {what} cannot be recognised: {over}.") from over
-            if "error" in content:
-                raise UnreadableDocument(f"The text of {what} cannot be recognised: {content['error']}.")
-            if "page" in content:
-                return ScannedPage.of(content["page"])
-            checkpoint()
-            process.ask({"go": "on"}, b"")
 
 
 STORE_INTERVAL_FACTOR = 20

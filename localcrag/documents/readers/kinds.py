@@ -212,7 +212,9 @@ def media_type(path: Path, head: bytes) -> str | None:
         return RTF
     if found == ZIP:
         return _archive_type(path)
-    return _compound_type(path) if found == OLE else None
+    if found != OLE:
+        return None
+    return MSG if has_stream(path, MESSAGE_STREAM) else _COMPOUND.get(anydoc.format_from_bytes(path.read_bytes()))
 
 
 def describe(path: Path, head: bytes) -> str:
@@ -263,10 +265,6 @@ def _archive_type(path: Path) -> str | None:
     except ZIP_ERRORS:
         return None
     return next((kind for folder, kind, _ in _FOLDERS if _is_ooxml(names, folder)), None)
-
-
-def _compound_type(path: Path) -> str | None:
-    return MSG if has_stream(path, MESSAGE_STREAM) else _COMPOUND.get(anydoc.format_from_bytes(path.read_bytes()))
 
 
 def _is_ooxml(names: set[str], folder: str) -> bool:

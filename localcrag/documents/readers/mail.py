@@ -30,6 +30,7 @@ from localcrag.records.errors import UnreadableDocument
 from localcrag.text.blocks import Heading
 from localcrag.text.places import UniqueNames
 from localcrag.text.quantities import MONTHS
+from localcrag.text.words import one_line
 
 EMAIL_TYPE = "message/rfc822"
 LEAST_PIXELS = 150_000
@@ -55,7 +56,8 @@ def attachments(letter: EmailMessage) -> Iterator[tuple[EmailMessage, bool]]:
     """Yield the parts that are files of their own, each with whether it is a picture within the text."""
     try:
         found = list(_attached_parts(letter))
-        referred = _content_ids(letter) if any(map(_is_picture, found)) else set()
+        written = _CID_REFERENCE.findall(_html(letter)) if any(map(_is_picture, found)) else []
+        referred = {unquote(one.decode("latin-1")) for one in written}
     except MALFORMED:
         return
     for part in found:
@@ -144,10 +146,6 @@ def _is_large_enough(part: EmailMessage) -> bool:
     data = content(part)
     shows = may_show_text(data, LEAST_PIXELS)
     return len(data) >= LEAST_BYTES if shows is None else shows
-
-
-def _content_ids(letter: EmailMessage) -> set[str]:
-    return {unquote(one.decode("latin-1")) for one in _CID_REFERENCE.findall(_html(letter))}
 
 
 def _html(letter: EmailMessage) -> bytes:
@@ -300,7 +298,8 @@ def _page(letter: EmailMessage, name: str, *, head_too: bool, titled: bool) -> P
     written = f"{written}\n\n" if head_too and (written := _sender_sentence(letter)) else ""
     front = normalise(subject + written)
     headings = tuple(Heading(one.start + len(front), one.end + len(front), one.level) for one in body.headings)
-    below = [*_addresses(letter), *(f"Attached: {one}" for one in _attachment_names(letter))] if head_too else []
+    files = (str(part.get_filename() or part.get_content_type()) for part, _ in attachments(letter))
+    below = [*_addresses(letter), *(f"Attached: {one_line(file)}" for file in files)] if head_too else []
     behind = "".join(f"\n\n{line}" for line in below)
     return Page(None, f"{front}{body.text}{normalise(behind)}", headings=headings)
 
@@ -379,8 +378,3 @@ def _body(letter: EmailMessage, name: str) -> Page:
     if part.get_content_subtype() == "html":
         return render(text, name)
     return Page(None, text.strip("\n"))
-
-
-def _attachment_names(letter: EmailMessage) -> Iterator[str]:
-    for part, _ in attachments(letter):
-        yield " ".join(str(part.get_filename() or part.get_content_type()).split())

@@ -240,7 +240,9 @@ def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = Mapp
         if encrypted.is_locked_open_document(path, head):
             raise encrypted.open_document_refusal(path, name)
         by_content = kinds.media_type(path, head)
-        media_type = by_content or SUPPORTED.get(suffix) or _type_without_extension(name)
+        media_type = by_content or SUPPORTED.get(suffix)
+        if media_type is None and PurePath(name).name.lower() in WITHOUT_EXTENSION:
+            media_type = "text/plain"
         if media_type is None:
             raise _unsupported(name, suffix)
         if media_type == ARCHIVE:
@@ -359,10 +361,6 @@ def _raise_if_empty(pages: Generator[Page, None, None], name: str) -> Generator[
         pages.close()
     if empty:
         raise _empty(name)
-
-
-def _type_without_extension(name: str) -> str | None:
-    return "text/plain" if PurePath(name).name.lower() in WITHOUT_EXTENSION else None
 
 
 def _unsupported(name: str, suffix: str) -> DocumentError:

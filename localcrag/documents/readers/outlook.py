@@ -238,7 +238,7 @@ def _to_email(message: MessageProperties, name: str, *, whole: bool, depth: int 
 
 
 def _set_headers(made: EmailMessage, message: MessageProperties) -> None:
-    made.set_raw("Subject", _encode_header(message.text(SUBJECT)))
+    made.set_raw("Subject", Header(" ".join(message.text(SUBJECT).split()), "utf-8").encode())
     senders = (_person(message.text(named), message, addresses) for named, addresses in SENDER)
     made.set_raw("From", next(filter(None, senders), ""))
     recipients = message.within("__recip_version1.0_")
@@ -263,11 +263,6 @@ def _person(name: str, properties: MessageProperties, addresses: tuple[int, ...]
 def _format_person(name: str, address: str = "") -> str:
     # Some programs put names that are addresses in quotation marks.
     return formataddr((" ".join(name.split()).strip("'"), address), "utf-8")
-
-
-def _encode_header(text: str) -> str:
-    """Return the value of a header, encoded to characters that are valid in any header."""
-    return Header(" ".join(text.split()), "utf-8").encode()
 
 
 def _sent(message: MessageProperties) -> datetime | None:

@@ -188,11 +188,6 @@ _TEX_LEFT_OUT = re.compile(
 _TEX_AROUND = re.compile(r"\\(?:text[a-z]+|emph|underline|footnote|caption|url|paragraph|mbox)\*?\{([^{}]*)\}")
 
 
-def to_markdown(text: str, name: str) -> str:
-    """Return a file's text as Markdown, by its extension. Text of most other kinds stays unchanged."""
-    return CONVERTERS.get(PurePath(name).suffix.lower(), str)(text)
-
-
 def _code(text: str) -> str:
     """Return code in fences, one for each block that empty lines set apart."""
     return "\n\n".join(map(_fenced, filter(str.strip, _GROUPS.split(text.strip("\n")))))
@@ -393,7 +388,8 @@ def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None
 
 def _pages(path: Path, name: str) -> Generator[Page, None, None]:
     content = without_pictures(normalise(decode(path.read_bytes(), name)))
-    yield Page(None, to_markdown(content, name))
+    # Text of most other kinds stays unchanged.
+    yield Page(None, CONVERTERS.get(PurePath(name).suffix.lower(), str)(content))
 
 
 def normalise(text: str) -> str:
@@ -484,11 +480,7 @@ def _mostly_utf8(data: bytes) -> str | None:
     # With more stray bytes than a tenth of the valid characters beyond ASCII, the text is in another encoding.
     if strays * 10 > beyond_ascii:
         return None
-    return re.sub("[\udc80-\udcff]", lambda stray: _stray(stray[0]), text)
-
-
-def _stray(character: str) -> str:
-    return bytes([ord(character) - 0xDC00]).decode("cp1252", "replace")
+    return re.sub("[\udc80-\udcff]", lambda one: bytes([ord(one[0]) - 0xDC00]).decode("cp1252", "replace"), text)
 
 
 def _guess(data: bytes, name: str) -> str:

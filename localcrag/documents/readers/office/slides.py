@@ -308,7 +308,8 @@ def split_slides(path: Path, listing: str) -> tuple[int, Iterator[tuple[bytes, s
 def _slide_files(path: Path, listing: str, root: Element, slides: list[Element]) -> Iterator[tuple[bytes, str]]:
     with zipfile.ZipFile(path) as archive:
         # For pictures and films it is enough that the parts exist.
-        parts = {name: archive.read(name) if _has_text(name) else b"" for name in archive.namelist()}
+        with_text = (".xml", ".rels", "mimetype")
+        parts = {name: archive.read(name) if name.endswith(with_text) else b"" for name in archive.namelist()}
     places = [(slide.getparent(), slide) for slide in slides]
     # All slides are removed from the list and put back one at a time.
     for place, slide in places:
@@ -320,10 +321,6 @@ def _slide_files(path: Path, listing: str, root: Element, slides: list[Element])
         extra_html = slide_annotations(slide_parts) if listing == POWERPOINT else ""
         shown = (part for part in slide_parts.items() if not part[0].startswith(CHARTS))
         yield packages.packed(shown).getvalue(), extra_html
-
-
-def _has_text(name: str) -> bool:
-    return name.endswith((".xml", ".rels")) or name == "mimetype"
 
 
 def _file_parts(slide: Element, listing: str, parts: Mapping[str, bytes]) -> dict[str, bytes]:

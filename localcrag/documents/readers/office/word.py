@@ -255,11 +255,6 @@ def _number(root: Element, counted: _ListCounter) -> None:
             paragraph.insert(int(paragraph.find(f"{_W}pPr") is not None), run)
 
 
-def restore_numbers(markup: str) -> str:
-    """Return mammoth's HTML of a document, with numbers for the items of its lists."""
-    return _LIST_MARK.sub(lambda mark: f'<li value="{mark[2]}">' if mark[1] else "", markup)
-
-
 class _ListCounter:
     """Counts the items of a document's lists as Word does: the count continues, whatever is between the items."""
 
@@ -343,6 +338,8 @@ def _int(element: Element | None, name: str, default: int = 0) -> int:
 
 mammoth: Any = untyped_mammoth  # has no type hints
 WORD = "a Word document (DOCX)"
+_BACK_LINK = re.compile(r'<a href="#(?:foot|end)note-ref-[^"]*">[^<]*</a>')
+"""The arrow that leads from a note back to its place."""
 # An addition to mammoth's own map, which knows "Heading 1" to "Heading 6".
 STYLE_MAP = f"p[style-name='Title'] => p.{TITLE_CLASS}:fresh\ntable => table.{WORD_TABLE_CLASS}:fresh"
 
@@ -361,12 +358,13 @@ def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None
 def _pages(path: Path, name: str) -> Generator[Page, None, None]:
     try:
         copy, drawn = _prepare_for_mammoth(path)
-        markup = mammoth.convert_to_html(copy, convert_image=_no_image, style_map=STYLE_MAP).value
+        markup = mammoth.convert_to_html(copy, convert_image=lambda _: [], style_map=STYLE_MAP).value
     except MemoryError:
         raise
     except Exception as error:  # mammoth passes on any error that a damaged part causes
         raise packages.damaged(name, WORD, error) from error
-    yield render(restore_numbers(drawn.in_place(_without_back_links(markup))), name)
+    markup = drawn.in_place(_BACK_LINK.sub("", markup))
+    yield render(_LIST_MARK.sub(lambda mark: f'<li value="{mark[2]}">' if mark[1] else "", markup), name)
 
 
 def _prepare_for_mammoth(path: Path) -> tuple[BytesIO, DrawingText]:
@@ -381,12 +379,3 @@ def _prepare_for_mammoth(path: Path) -> tuple[BytesIO, DrawingText]:
             return readable_part(part.filename, parts, drawn) if is_body else packages.read_part(archive, part)
 
         return packages.packed((part, mended(part)) for part in archive.infolist()), drawn
-
-
-def _no_image(_image: object) -> list[object]:
-    return []
-
-
-def _without_back_links(markup: str) -> str:
-    """Drop the arrows that lead from a note back to its place."""
-    return re.sub(r'<a href="#(?:foot|end)note-ref-[^"]*">[^<]*</a>', "", markup)

@@ -93,7 +93,9 @@ def guess_headings(
         while behind < len(page) and behind - at < MOST_ROWS and _continues_heading(page[behind - 1], page[behind]):
             behind += 1
         text = " ".join(printed.text for printed in page[at:behind])
-        if _reads_as_heading(text) and _has_text_behind(page, behind, key, typography):
+        # A large heading may have a page of its own.
+        is_large = -key[0] >= LARGER * typography.body
+        if _reads_as_heading(text) and (is_large or any(printed.rows for printed in page[behind:])):
             yield (at, behind), key
         at = behind
 
@@ -239,11 +241,6 @@ def _reads_as_heading(text: str) -> bool:
         and not is_date(text)
         and not PAGE_NUMBER.fullmatch(text)
     )
-
-
-def _has_text_behind(page: Sequence[Printed], behind: int, key: Key, typography: Typography) -> bool:
-    """Return whether a heading has text below it on the page. A large heading may have a page of its own."""
-    return -key[0] >= LARGER * typography.body or any(printed.rows for printed in page[behind:])
 
 
 def style_key(page: Sequence[Printed], at: int, typography: Typography) -> Key:
