@@ -24,17 +24,9 @@ from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, EmptyDocument, PasswordNeeded, UnreadableDocument
 from localcrag.records.ingest import FileProgress, IngestProgress, IngestResult, OriginalFile, Stamp, Upload
 from localcrag.records.protocols import Embedder
+from localcrag.text import titles
 from localcrag.text.places import number_ranges
 from localcrag.text.quantities import file_date
-from localcrag.text.titles import (
-    BEGINNING,
-    LONGEST_MATTER,
-    find_title,
-    heading_text,
-    is_heading,
-    may_be_title,
-    strip_site_name,
-)
 from localcrag.text.translation import ngettext
 
 
@@ -193,20 +185,21 @@ def document_title(stated: str | None, pages: Sequence[Page], name: str) -> str:
     # Programs fill in the file's name if there is no title.
     is_name = stated and len(stated.split()) == 1 and stated.casefold() == PurePath(name).stem.casefold()
     if stated and not is_name:
-        return strip_site_name(stated, [text for headings in found for _, text in headings])
+        return titles.strip_site_name(stated, [text for headings in found for _, text in headings])
     for headings in found:
-        fit = [heading for heading in headings if is_heading(heading[1]) and may_be_title(heading[1])]
+        fit = [heading for heading in headings if titles.is_heading(heading[1]) and titles.may_be_title(heading[1])]
         if fit:
             return min(fit, key=lambda heading: heading[0])[1]
     running = _running(pages)
-    beginning = "\n".join(page.text for page in pages[:TITLE_PAGES])[: LONGEST_MATTER + BEGINNING]
+    beginning = "\n".join(page.text for page in pages[:TITLE_PAGES])[: titles.LONGEST_MATTER + titles.BEGINNING]
     lines = (line for line in beginning.split("\n") if _without_digits(line) not in running)
-    return find_title("\n".join(lines), name)
+    return titles.find_title("\n".join(lines), name)
 
 
 def _headings(page: Page) -> list[tuple[int, str]]:
     """Return the headings that the file itself marks, in order, each with its level."""
-    return [(known.level, heading_text(page.text[known.start : known.end])) for known in page.headings if known.level]
+    marked = (one for one in page.headings if one.level)
+    return [(one.level, titles.heading_text(page.text[one.start : one.end])) for one in marked]
 
 
 def _running(pages: Sequence[Page]) -> set[str]:

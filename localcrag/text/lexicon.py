@@ -15,10 +15,10 @@ from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from threading import Lock
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 LAST_CODE_POINT = 0xFFFF
 """Last code point of the character classes; only historic scripts and mathematical letters have capitals beyond it."""
@@ -42,10 +42,6 @@ SMALL = _ranges([one for one in _LETTERS if one.islower() and unicodedata.catego
 
 _ELIDED = re.compile(r"^[^\W\d_]{1,7}'(?=[^\W\d_])")
 _GROUPED = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+,\d+")
-
-
-class _Stemmer(Protocol):
-    def stemWord(self, word: str) -> str: ...  # noqa: N802 - snowballstemmer's name
 
 
 @dataclass(frozen=True)
@@ -193,19 +189,21 @@ def _any(words: str) -> str:
     return rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b"
 
 
-_stemmers: dict[str, _Stemmer] = {}
 _stemmer_lock = Lock()
 """Lock for the stemmers: a stemmer stores the word that it works on, so two threads must not share it."""
 
 
 @lru_cache(maxsize=100_000)
 def _stem(snowball: str, word: str) -> str:
+    with _stemmer_lock:
+        return str(_stemmer(snowball).stemWord(word))
+
+
+@cache
+def _stemmer(snowball: str) -> Any:
     from snowballstemmer import stemmer  # noqa: PLC0415 - English does not need it
 
-    with _stemmer_lock:
-        if snowball not in _stemmers:
-            _stemmers[snowball] = stemmer(snowball)
-        return _stemmers[snowball].stemWord(word)
+    return stemmer(snowball)
 
 
 FRENCH = Lexicon(

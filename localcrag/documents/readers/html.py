@@ -183,11 +183,9 @@ def heading_level(element: Element) -> int:
 
 def _is_bold(paragraph: Element) -> bool:
     """Return whether a paragraph has text, and all of it is bold."""
-    if paragraph.text and not paragraph.text.isspace():
+    if any(text and not text.isspace() for text in (paragraph.text, *(child.tail for child in paragraph))):
         return False
     children = [child for child in paragraph if isinstance(child.tag, str)]
-    if any(child.tail and not child.tail.isspace() for child in paragraph):
-        return False
     bold = [child.tag in BOLD for child in children if child.tag in BOLD or child.text_content().strip()]
     return bool(bold) and all(bold)
 

@@ -277,6 +277,5 @@ def _describe_archive(path: Path) -> str:
             names = set(archive.namelist())
     except ZIP_ERRORS:
         return "a damaged ZIP archive"
-    if words := next((words for folder, _, words in _FOLDERS if _is_ooxml(names, folder)), None):
-        return words
-    return "an OpenDocument file or an e-book" if "mimetype" in names else ZIP
+    other = "an OpenDocument file or an e-book" if "mimetype" in names else ZIP
+    return next((words for folder, _, words in _FOLDERS if _is_ooxml(names, folder)), other)

@@ -18,17 +18,7 @@ import lxml.etree
 from markupsafe import escape
 
 from localcrag.documents.readers import kinds, packages
-from localcrag.documents.readers.office import sheets
-from localcrag.documents.readers.office.drawings import (
-    DRAWING_ERRORS,
-    chart_markup,
-    embedded_objects,
-    insert_drawings,
-    limited_html,
-    paragraphs,
-    parse_xml,
-)
-from localcrag.documents.readers.office.sheets import relationship_id, relationships, relationships_part, visible_sheets
+from localcrag.documents.readers.office import drawings, sheets
 from localcrag.text.translation import whole_number
 
 etree: Any = lxml.etree  # has no type hints
@@ -39,7 +29,7 @@ _SHEET_PARTS = re.compile(
 )
 _SLIDE_PARTS = re.compile(r"ppt/(?:(?:slides/)?_rels/[^/]+\.rels|(?:charts|comments)/[^/]+\.xml|\w*[aA]uthors\.xml)")
 _SLIDE = re.compile(r"ppt/slides/_rels/([^/]+)\.rels")
-_READ_ERRORS = (*kinds.ZIP_ERRORS, *DRAWING_ERRORS, kinds.DamagedCompound, LookupError)
+_READ_ERRORS = (*kinds.ZIP_ERRORS, *drawings.DRAWING_ERRORS, kinds.DamagedCompound, LookupError)
 _UNREADABLE = "<p>What is drawn or commented here could not be read.</p>"
 
 
@@ -48,7 +38,7 @@ def sheet_annotations(path: Path) -> dict[str, str]:
     try:
         with zipfile.ZipFile(path) as archive:
             parts = packages.read_parts(archive, _SHEET_PARTS)
-        visible = list(visible_sheets(parts))
+        visible = list(sheets.visible_sheets(parts))
     except _READ_ERRORS:  # The reader of the cells reports the error.
         return {}
     for name in filter(sheets.COMMENTS.fullmatch, parts):
@@ -68,7 +58,7 @@ def old_sheet_annotations(path: Path) -> dict[str, str]:
             except _READ_ERRORS:
                 found[name] = _UNREADABLE
             else:
-                found[name] = limited_html([f"<p>{escape(one)}</p>" for one in content if one.strip()])
+                found[name] = drawings.limited_html([f"<p>{escape(one)}</p>" for one in content if one.strip()])
     except _READ_ERRORS:  # The reader of the cells reports the error.
         return {}
     return {name: content for name, content in found.items() if content}
@@ -87,34 +77,34 @@ def _part_annotations(part: str, parts: Mapping[str, bytes]) -> str:
     pieces: list[str] = []
     roots = []
     try:
-        for name in dict.fromkeys(name for _, name in relationships(part, parts) if name in parts):
+        for name in dict.fromkeys(name for _, name in sheets.relationships(part, parts) if name in parts):
             try:
-                roots.append(parse_xml(parts[name]))
+                roots.append(drawings.parse_xml(parts[name]))
                 pieces += _drawn(name, roots[-1], parts)
-            except DRAWING_ERRORS:
+            except drawings.DRAWING_ERRORS:
                 pieces.append(_UNREADABLE)
         pieces += [f"<p>{escape(one)}</p>" for one in _comments(roots, parts)]
     except _READ_ERRORS:
         pieces.append(_UNREADABLE)
-    return limited_html(pieces)
+    return drawings.limited_html(pieces)
 
 
 def _drawn(name: str, root: Element, parts: Mapping[str, bytes]) -> Iterator[str]:
     kind = _kind(root)
     if kind == "chartSpace":
-        yield chart_markup(root)
+        yield drawings.chart_markup(root)
     elif kind == "wsDr":
-        targets = dict(relationships(name, parts))
+        targets = dict(sheets.relationships(name, parts))
         for one in root.iter("{*}txBody", "{*}chart"):
             if next(one.iterancestors("{*}Fallback"), None) is not None:
                 continue
             if _kind(one) == "txBody":
-                yield "".join(f"<p>{escape(paragraph)}</p>" for paragraph in paragraphs(one))
+                yield "".join(f"<p>{escape(paragraph)}</p>" for paragraph in drawings.paragraphs(one))
                 continue
-            chart = parts.get(targets.get(relationship_id(one), ""))
+            chart = parts.get(targets.get(sheets.relationship_id(one), ""))
             try:
-                yield chart_markup(parse_xml(chart), in_cells=True) if chart else _UNREADABLE
-            except DRAWING_ERRORS:
+                yield drawings.chart_markup(drawings.parse_xml(chart), in_cells=True) if chart else _UNREADABLE
+            except drawings.DRAWING_ERRORS:
                 yield _UNREADABLE
 
 
@@ -136,7 +126,7 @@ def _comments(roots: Iterable[Element], parts: Mapping[str, bytes]) -> Iterator[
             yield _comment(one.get("ref"), author, _text(one.iter("{*}t")))
     for one in on_slide.iter("{*}cm", "{*}reply"):
         author = people.get(one.get("authorId", ""), "")
-        own = [paragraph for body in one.iterchildren("{*}txBody") for paragraph in paragraphs(body)]
+        own = [paragraph for body in one.iterchildren("{*}txBody") for paragraph in drawings.paragraphs(body)]
         yield _comment(None, author, _text(one.iterchildren("{*}text")) + " ".join(own))
 
 
@@ -152,8 +142,8 @@ def _comment(on: str | None, author: str, text: str) -> str:
 
 def _people(parts: Mapping[str, bytes]) -> dict[str, str]:
     """Return the names of the authors of comments, by their ids."""
-    lists = [parse_xml(data) for name, data in parts.items() if "persons/" in name or name.endswith("uthors.xml")]
-    people = (one for root in lists for one in root.iter("{*}person", "{*}cmAuthor", "{*}author"))
+    lists = (data for name, data in parts.items() if "persons/" in name or name.endswith("uthors.xml"))
+    people = (one for data in lists for one in drawings.parse_xml(data).iter("{*}person", "{*}cmAuthor", "{*}author"))
     return {one.get("id", ""): one.get("displayName") or one.get("name") or "" for one in people}
 
 
@@ -298,9 +288,9 @@ def split_slides(path: Path, listing: str) -> tuple[int, Iterator[tuple[bytes, s
     Raises the errors of zipfile, KeyError if the part is missing, and XML_ERROR.
     """
     with zipfile.ZipFile(path) as archive:
-        root = parse_xml(archive.read(listing))
+        root = drawings.parse_xml(archive.read(listing))
         if listing == OPEN_DOCUMENT:
-            insert_drawings(root, embedded_objects(archive))
+            drawings.insert_drawings(root, drawings.embedded_objects(archive))
         slides = [slide for slide in root.iter(*_SLIDE_TAGS[listing]) if slide is not root]
     return len(slides), _slide_files(path, listing, root, slides)
 
@@ -334,7 +324,8 @@ def _file_parts(slide: Element, listing: str, parts: Mapping[str, bytes]) -> dic
 
 def _slide_parts(slide: Element, parts: Mapping[str, bytes]) -> set[str]:
     """Return the parts that only the slide uses: itself, its notes, and their relationships."""
-    number = relationship_id(slide)
-    itself = [target for key, target in relationships(POWERPOINT, parts) if key == number]
-    notes = [target for part in itself for _, target in relationships(part, parts) if target.startswith(_SLIDE_FOLDERS)]
-    return {name for part in (*itself, *notes) for name in (part, relationships_part(part))}
+    number = sheets.relationship_id(slide)
+    itself = [target for key, target in sheets.relationships(POWERPOINT, parts) if key == number]
+    related = (target for part in itself for _, target in sheets.relationships(part, parts))
+    own = [*itself, *(target for target in related if target.startswith(_SLIDE_FOLDERS))]
+    return {name for part in own for name in (part, sheets.relationships_part(part))}

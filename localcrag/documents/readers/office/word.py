@@ -25,7 +25,8 @@ from localcrag.documents.readers.office.drawings import DRAWING_ERRORS, chart_ma
 from localcrag.documents.readers.office.sheets import relationship_id, relationships
 from localcrag.records.documents import Page
 
-Element = Any  # lxml has no type hints
+etree: Any = lxml.etree  # has no type hints
+Element = Any
 COMMENTS = "word/comments.xml"
 MARGINS = re.compile(r"word/(?:header|footer)\d*\.xml")
 """The parts with the headers and footers of pages."""
@@ -44,20 +45,13 @@ _DRAWING_MARK = re.compile("(?:<p>)?\ue0f2(\\d{1,6})\ue0f3(?:</p>)?")
 class DrawingText:
     """The text of drawings and comments as HTML: by the numbers of their marks, and below the text."""
 
-    marked: list[str] = field(default_factory=list)
+    marked: dict[int, str] = field(default_factory=dict)
     below: list[str] = field(default_factory=list)
 
     def in_place(self, markup: str) -> str:
         """Return the text as HTML, with the drawings in place of their marks and the rest below."""
-
-        def of(mark: re.Match[str]) -> str:
-            number = int(mark[1])
-            if number >= len(self.marked):
-                return ""
-            drawing, self.marked[number] = self.marked[number], ""  # a second mark with this number gets nothing
-            return drawing
-
-        return _DRAWING_MARK.sub(of, markup) + "".join(self.below)
+        # Each drawing is inserted once, whatever marks a crafted file has.
+        return _DRAWING_MARK.sub(lambda mark: self.marked.pop(int(mark[1]), ""), markup) + "".join(self.below)
 
 
 def add_drawings(root: Element, targets: Mapping[str, str], parts: Mapping[str, bytes], drawn: DrawingText) -> None:
@@ -170,12 +164,9 @@ def _graphics_html(drawing: Element, targets: Mapping[str, str], parts: Mapping[
 
 def _placeholder(root: Element, drawn: DrawingText, markup: str) -> Element:
     paragraph = root.makeelement(f"{_W}p")
-    run = root.makeelement(f"{_W}r")
-    text = root.makeelement(f"{_W}t")
-    text.text = f"\ue0f2{len(drawn.marked)}\ue0f3"
-    run.append(text)
-    paragraph.append(run)
-    drawn.marked.append(markup)
+    number = len(drawn.marked)
+    etree.SubElement(etree.SubElement(paragraph, f"{_W}r"), f"{_W}t").text = f"\ue0f2{number}\ue0f3"
+    drawn.marked[number] = markup
     return paragraph
 
 
@@ -206,7 +197,6 @@ def _element_text(one: Element) -> str:
     return one.text or "" if one.tag == f"{_W}t" else " "
 
 
-etree: Any = lxml.etree  # has no type hints
 NUMBERING, STYLES = "word/numbering.xml", "word/styles.xml"
 BODY = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
 DOCUMENT = re.compile(r"word/document\d*\.xml")

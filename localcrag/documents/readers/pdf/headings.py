@@ -162,13 +162,12 @@ def _in_columns(page: Sequence[Printed], at: int) -> bool:
 
 def _in_bold_lines(page: Sequence[Printed], at: int) -> bool:
     """Return whether a line is one of many consecutive bold lines, other than the rows of a table."""
-    run = 1
-    for step in (-1, 1):
-        other = at + step
-        while 0 <= other < len(page) and all(map(is_bold, page[other].rows)) and not page[other].text.startswith("|"):
-            run += bool(page[other].rows)
-            other += step
-    return run > MOST_BOLD_IN_A_ROW
+
+    def goes_on(printed: Printed) -> bool:
+        return all(map(is_bold, printed.rows)) and not printed.text.startswith("|")
+
+    run = [page[at], *takewhile(goes_on, reversed(page[:at])), *takewhile(goes_on, page[at + 1 :])]
+    return sum(bool(printed.rows) for printed in run) > MOST_BOLD_IN_A_ROW
 
 
 def _is_numbered(page: Sequence[Printed], at: int) -> bool:
@@ -364,9 +363,8 @@ def find_typography(pages: Sequence[tuple[Sequence[Printed], Sequence[OutlineEnt
     levels: list[int] = []
     for key in kept:
         # The usual level in the outline; a style without one is a level below the next higher style.
-        usual_level = (
-            outline_levels[key].most_common(1)[0][0] if key in outline_levels else 1 + (levels[-1] if levels else 0)
-        )
+        deeper = 1 + (levels[-1] if levels else 0)
+        usual_level = outline_levels[key].most_common(1)[0][0] if key in outline_levels else deeper
         levels.append(min(usual_level, DEEPEST))
     return replace(found, styles=kept, levels=levels)
 

@@ -29,13 +29,6 @@ from localcrag.documents.readers import kinds, packages
 from localcrag.documents.readers.pdf import scanned
 from localcrag.documents.readers.pdf.headings import OutlineEntry, letters_only
 from localcrag.documents.readers.pdf.page_lines import character, page_lines
-from localcrag.documents.readers.pdf.scanned import (
-    PrintedPage,
-    composed_pages,
-    printed_page,
-    rows_in_order,
-    scanned_lines,
-)
 from localcrag.documents.readers.pdf.tables import NO_RULES, PageRules, RuledLine, mark_ruled_tables
 from localcrag.records.documents import Box, Page, PagePicture, ScannedPage, rotate_point
 from localcrag.records.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
@@ -180,7 +173,7 @@ def _pages(path: Path, name: str, count: int, scans: Mapping[int, ScannedPage]) 
     with LOCK:
         document = load(path, name)
 
-    def read(index: int) -> PrintedPage:
+    def read(index: int) -> scanned.PrintedPage:
         with LOCK:
             return _read(document, index, name, scans.get(index + 1))
 
@@ -190,7 +183,7 @@ def _pages(path: Path, name: str, count: int, scans: Mapping[int, ScannedPage]) 
 
     shown = False
     try:
-        for page in composed_pages(count, read, outline):
+        for page in scanned.composed_pages(count, read, outline):
             shown = shown or page.unread or bool(page.text)
             yield page
     finally:
@@ -250,7 +243,7 @@ def _check_whole(path: Path, name: str) -> None:
         raise _damaged(name, "it has no end mark")
 
 
-def _read(document: Any, index: int, name: str, scan: ScannedPage | None) -> PrintedPage:
+def _read(document: Any, index: int, name: str, scan: ScannedPage | None) -> scanned.PrintedPage:
     """Return the content of a page. The caller holds the lock."""
     try:
         with closing(open_page(document, index)) as page, closing(page.get_textpage()) as textpage:
@@ -261,8 +254,8 @@ def _read(document: Any, index: int, name: str, scan: ScannedPage | None) -> Pri
             shows = _is_covered(page) if lines and letters < FEW_LETTERS else not lines and _may_show_text(page)
             if shows and scan and sum(len(line.text) for line in scan.lines) > RECOGNISED_FACTOR * letters:
                 # The text is upright in the scan, so a quarter turn exchanges the page's width and height.
-                lines = scanned_lines(scan, page.get_size()[scan.turn // 90 % 2])
-            return printed_page(mark_ruled_tables(lines, rules), shows=shows)
+                lines = scanned.scanned_lines(scan, page.get_size()[scan.turn // 90 % 2])
+            return scanned.printed_page(mark_ruled_tables(lines, rules), shows=shows)
     except pdfium.PdfiumError as error:
         raise _damaged(name, f"page {index + 1}: {error}") from error
 
@@ -418,7 +411,7 @@ def _scanned_letters(scan: ScannedPage) -> Iterator[Letter]:
 
     Their places are on the upright picture.
     """
-    for line in chain.from_iterable(rows_in_order(scan.lines)):
+    for line in chain.from_iterable(scanned.rows_in_order(scan.lines)):
         step = (line.right - line.left) / len(line.text)
         top, bottom = line.top / scan.height, line.bottom / scan.height
         for place, written in enumerate(line.text):
