@@ -181,12 +181,8 @@ class _Group:
         items, results = self._items, iter(list[IngestResult]())
         if self._drafts:
             with self._together():
-                results = iter(
-                    [
-                        self._put(draft, its_own, a_chunk * len(draft.chunks))
-                        for draft, its_own in zip(self._drafts, vectors, strict=True)
-                    ]
-                )
+                seconds = [a_chunk * len(draft.chunks) for draft in self._drafts]
+                results = iter([*map(self._put, self._drafts, vectors, seconds)])
         # The drafts are stored, so their temporary files can be closed.
         self.close()
         for item in items:

@@ -154,14 +154,11 @@ class OrderedPrefetch(Generic[Job, Item]):
             there = _RunningJob[Item]()
             try:
                 job = next(self._jobs)
-            except StopIteration:
+            except BaseException as caught:  # noqa: BLE001 - raised again by `items`
+                error = None if isinstance(caught, StopIteration) else caught
                 with self._changed:
                     self._exhausted = True
-                    self._changed.notify_all()
-                return None
-            except BaseException as error:  # noqa: BLE001 - raised again by `items`
-                with self._changed:
-                    self._order.append(there)
+                    self._order += [there] if error else []
                 self._end(there, error)
                 return None
             with self._changed:

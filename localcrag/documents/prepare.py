@@ -1,12 +1,11 @@
 """Prepares files for a collection: reads each file and those within it, and cuts its text into chunks.
 
-`prepared` yields drafts of documents to be stored, with progress and results. The other functions compute a file's
+`prepare_upload` yields drafts of documents to be stored, with progress and results. The other functions compute a file's
 checksum and title, unpack the files within it, and find pages without text.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import re
 import stat
@@ -16,7 +15,6 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
-from typing import TypeVar
 
 from localcrag.documents.chunking import cut_pages, join_pages
 from localcrag.records.documents import ARCHIVE, PDF_TYPE, Chunk, Document, Member, OpenDocument, Page
@@ -73,9 +71,6 @@ MOST_MEMBERS, MOST_BYTES = 20_000, 2 * 10**9
 DEEPEST = 3
 """Maximum nesting of files, such as an e-mail in an archive that is attached to another e-mail."""
 
-Item = TypeVar("Item")
-Add = Callable[[Upload, ExitStack], Generator[Item, None, None]]
-"""Adds a file that exists while the stack is open; the function may take the stack over (`pop_all`)."""
 AsFile = Callable[[Member], AbstractContextManager[Path]]
 """Provides a member as a file that exists only within the context."""
 
@@ -96,33 +91,6 @@ class UnpackLimits:
                 f"{whole} holds more than {MOST_MEMBERS:,} files or {MOST_BYTES / 1e9:.0f} GB, and was added up to "
                 "there. Unpack it, and add the folder."
             )
-
-
-def add_members(
-    whole: str, members: Iterable[Member], add: Add[Item], room: UnpackLimits, *, as_file: AsFile, depth: int
-) -> Generator[Item | IngestResult, None, tuple[str, ...]]:
-    """Add the files within `whole`, each by `add`; return their names.
-
-    `depth` is the number of files that `whole` is nested in. Raises UnreadableDocument if there are too many files or
-    they are nested too deeply, and what `as_file` raises.
-    """
-    names = []
-    for member in members:
-        if depth == DEEPEST:
-            raise UnreadableDocument(
-                f"{whole} lies within {DEEPEST} other files, and what it holds was not added. Unpack it, and add the "
-                "folder."
-            )
-        upload = Upload(Path(), f"{whole}/{member.name}", original=member.changed is not None)
-        if member.error:
-            yield IngestResult(f"{whole}/{member.name}", IngestStatus.FAILED, error=member.error)
-            continue
-        room.take(member, whole)
-        names.append(upload.name)
-        with ExitStack() as lent:
-            path = lent.enter_context(as_file(member))
-            yield from add(replace(upload, path=path), lent)
-    return tuple(names)
 
 
 def lost_pages_warning(pages: Sequence[int]) -> str:
@@ -316,17 +284,25 @@ def _prepare(
 ) -> Generator[PreparedItem, None, None]:
     """Prepare a file and those within it, limited by `room`; the file is itself nested in `depth` others."""
     begun = time.perf_counter()
-
-    def add(member: Upload, lent: ExitStack) -> Generator[PreparedItem, None, None]:
-        return _prepare(member, progress.within(member.name), tools, room, lent, depth=depth + 1)
-
     try:
-        reading = yield from _prepare_own_content(upload, progress, tools, lent)
-        if reading is None or reading.document is None:
+        yield progress.at("reading", 0, None)
+        stamp, sha256 = file_stamp(upload), checksum(upload)
+        before = tools.find(upload.name)
+        if before and before.sha256 == sha256:
+            seconds = round(time.perf_counter() - begun, 3)
+            yield IngestResult(upload.name, IngestStatus.UNCHANGED, before.pages, before.chunks, seconds)
             return
-        document = reading.document
+        reading = _Reading(upload, stamp, sha256, begun, replaces=before is not None)
+        try:
+            document = yield from _draft(reading, progress, tools, lent)
+        except PasswordNeeded as error:
+            # Office tries some passwords without asking the user; `error.known` is such a password.
+            if error.known is None or upload.password is not None:
+                raise
+            reading.upload = replace(upload, password=error.known)
+            document = yield from _draft(reading, progress, tools, lent)
         with closing(document.members) as members:
-            names = yield from add_members(upload.name, members, add, room, as_file=tools.as_file, depth=depth)
+            names = yield from _prepare_members(upload.name, members, progress, tools, room, depth=depth)
         if names:
             reading.check()
         if document.media_type == ARCHIVE:
@@ -340,31 +316,37 @@ def _prepare(
         )
 
 
-def _prepare_own_content(
-    upload: Upload, progress: FileProgress, tools: ReadingTools, lent: ExitStack
-) -> Generator[PreparedItem, None, _Reading | None]:
-    """Prepare the content of the file itself and return it; the files within it are still to be read.
+def _prepare_members(
+    whole: str,
+    members: Iterable[Member],
+    progress: FileProgress,
+    tools: ReadingTools,
+    room: UnpackLimits,
+    *,
+    depth: int,
+) -> Generator[PreparedItem, None, tuple[str, ...]]:
+    """Prepare the files within `whole`, which is itself nested in `depth` others; return their names.
 
-    Return None if the collection has the file already.
+    Raises UnreadableDocument if there are too many files or they are nested too deeply, and what the tool `as_file`
+    raises.
     """
-    begun = time.perf_counter()
-    yield progress.at("reading", 0, None)
-    stamp, sha256 = file_stamp(upload), checksum(upload)
-    before = tools.find(upload.name)
-    if before and before.sha256 == sha256:
-        seconds = round(time.perf_counter() - begun, 3)
-        yield IngestResult(upload.name, IngestStatus.UNCHANGED, before.pages, before.chunks, seconds)
-        return None
-    reading = _Reading(upload, stamp, sha256, begun, replaces=before is not None)
-    try:
-        reading.document = yield from _draft(reading, progress, tools, lent)
-    except PasswordNeeded as error:
-        # Office tries some passwords without asking the user; `error.known` is such a password.
-        if error.known is None or upload.password is not None:
-            raise
-        reading.upload = dataclasses.replace(upload, password=error.known)
-        reading.document = yield from _draft(reading, progress, tools, lent)
-    return reading
+    names = []
+    for member in members:
+        if depth == DEEPEST:
+            raise UnreadableDocument(
+                f"{whole} lies within {DEEPEST} other files, and what it holds was not added. Unpack it, and add the "
+                "folder."
+            )
+        if member.error:
+            yield IngestResult(f"{whole}/{member.name}", IngestStatus.FAILED, error=member.error)
+            continue
+        room.take(member, whole)
+        with ExitStack() as lent:
+            path = lent.enter_context(tools.as_file(member))
+            upload = Upload(path, f"{whole}/{member.name}", original=member.changed is not None)
+            names.append(upload.name)
+            yield from _prepare(upload, progress.within(upload.name), tools, room, lent, depth=depth + 1)
+    return tuple(names)
 
 
 @dataclass(slots=True)
@@ -374,7 +356,6 @@ class _Reading:
     sha256: str
     begun: float
     replaces: bool
-    document: OpenDocument | None = None
 
     def check(self) -> None:
         """Raise UnreadableDocument if the file has changed by now: parts of both versions would be stored as one."""

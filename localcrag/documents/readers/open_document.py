@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 import stat
 import zipfile
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePath
@@ -91,24 +91,25 @@ def _pdf_properties(path: Path) -> Properties:
 
 def _ooxml_properties(path: Path) -> Properties:
     with zipfile.ZipFile(path) as archive:
-        properties = _parsed(archive, CORE_PROPERTIES)
-    found = [properties.findtext(DCTERMS + name) for name in ("modified", "created")]
-    day = _first(written for written in found if written != PYTHON_DOCX_TEMPLATE)
-    return Properties(day, _title(properties.findtext(f"{DC}title")))
+        return _xml_properties(_parsed(archive, CORE_PROPERTIES), f"{DCTERMS}modified", f"{DCTERMS}created")
 
 
 def _odf_properties(path: Path) -> Properties:
     with zipfile.ZipFile(path) as archive:
-        properties = _parsed(archive, "meta.xml")
-    days = [properties.findtext(f".//{name}") for name in (f"{DC}date", f"{ODF_META}creation-date")]
-    return Properties(_first(days), _title(properties.findtext(f".//{DC}title")))
+        return _xml_properties(_parsed(archive, "meta.xml"), f"{DC}date", f"{ODF_META}creation-date")
 
 
 def _epub_properties(path: Path) -> Properties:
     with zipfile.ZipFile(path) as archive:
         root = _parsed(archive, "META-INF/container.xml").find(f".//{CONTAINER}rootfile")
-        about = _parsed(archive, "" if root is None else root.get("full-path", ""))
-    return Properties(_first([about.findtext(f".//{DC}date")]), _title(about.findtext(f".//{DC}title")))
+        return _xml_properties(_parsed(archive, "" if root is None else root.get("full-path", "")), f"{DC}date")
+
+
+def _xml_properties(properties: Any, *days: str) -> Properties:
+    """Return the title and the first date, of the elements called `days`."""
+    found = (properties.findtext(f".//{day}") for day in days)
+    dated = _first(written for written in found if written != PYTHON_DOCX_TEMPLATE)
+    return Properties(dated, _title(properties.findtext(f".//{DC}title")))
 
 
 def _rtf_properties(path: Path) -> Properties:
@@ -233,7 +234,7 @@ def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = Mapp
     Raises UnsupportedDocument, UnreadableDocument, EncryptedDocument and EmptyDocument, also while pages are read.
     """
     suffix = Path(name).suffix.lower()
-    try:
+    with _os_errors_explained(name):
         head = _head(path, name)
         if encrypted.is_locked_office(path, head):
             raise encrypted.office_refusal(path.read_bytes(), name)
@@ -248,8 +249,6 @@ def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = Mapp
         if media_type == ARCHIVE:
             return _archive(packages.open_members(path, name, head))
         page_count, pages = _open_pages(media_type, path, name, head, scans, recognised=by_content is not None)
-    except OSError as error:
-        raise _open_error(name, error) from error
     known = read_properties(path, media_type)
     is_mail = media_type in (mail.EML, mail.MBOX, kinds.MSG)
     members = mail.members(path, name, media_type) if is_mail else _yield_all(())
@@ -265,7 +264,7 @@ def _with_pictures(document: OpenDocument, path: Path, name: str) -> OpenDocumen
     shown = [] if embedded else pictures.picture_parts(path, document.media_type)
     if not embedded and not shown:
         return replace(document, pages=_raise_if_empty(document.pages, name))
-    try:
+    with _os_errors_explained(name):
         pages = list(document.pages)
         has_text = any(page.text.strip() for page in pages)
         if not embedded and pictures.pictures_matter(shown, pages):
@@ -274,8 +273,6 @@ def _with_pictures(document: OpenDocument, path: Path, name: str) -> OpenDocumen
         elif embedded and not has_text:
             found = list(embedded)
             embedded = _yield_all(found) if found else None
-    except OSError as error:
-        raise _open_error(name, error) from error
     if not embedded:
         return replace(document, pages=_raise_if_empty(_yield_all(pages), name))
     return replace(document, pages=_yield_all(pages), members=embedded) if has_text else _archive(embedded)
@@ -301,15 +298,13 @@ def unlocked(path: Path, name: str, password: str) -> bytes:
     Raises PasswordNeeded if the password is wrong, UnreadableDocument, and EncryptedDocument if no password can open
     it.
     """
-    try:
+    with _os_errors_explained(name):
         head = _head(path, name)
         if kinds.identify(head) == kinds.PDF:
             return reader.unlocked(path, name, password)
         if kinds.identify(head) == kinds.ZIP:
             return encrypted.unlocked_open_document(path, name, password, head)
         return encrypted.unlocked_office(path.read_bytes(), name, password)
-    except OSError as error:
-        raise _open_error(name, error) from error
 
 
 def _open_pages(
@@ -351,14 +346,10 @@ def _head(path: Path, name: str) -> bytes:
 def _raise_if_empty(pages: Generator[Page, None, None], name: str) -> Generator[Page, None, None]:
     """Pass on the pages; raise EmptyDocument after the last if no page had or showed any text."""
     empty = True
-    try:
+    with _os_errors_explained(name), closing(pages):
         for page in pages:
             empty = empty and not page.unread and not page.text.strip()
             yield page
-    except OSError as error:
-        raise _open_error(name, error) from error
-    finally:
-        pages.close()
     if empty:
         raise _empty(name)
 
@@ -372,10 +363,16 @@ def _unsupported(name: str, suffix: str) -> DocumentError:
     return UnsupportedDocument(f"{name} was left out: there is no reader for {kind}. {_REMEDIES.get(suffix, most)}")
 
 
-def _open_error(name: str, error: OSError) -> UnreadableDocument:
-    return UnreadableDocument(
-        f"{name} cannot be opened: {error.strerror or error}. Check that the file is there and that you may read it."
-    )
+@contextmanager
+def _os_errors_explained(name: str) -> Iterator[None]:
+    """Raise UnreadableDocument instead of an OSError."""
+    try:
+        yield
+    except OSError as error:
+        raise UnreadableDocument(
+            f"{name} cannot be opened: {error.strerror or error}. "
+            "Check that the file is there and that you may read it."
+        ) from error
 
 
 def _empty(name: str) -> EmptyDocument:
