@@ -30,11 +30,10 @@ from localcrag.records.ingest import (
     IngestEvent,
     IngestProgress,
     IngestResult,
-    OriginalFile,
     TimeEstimate,
     Upload,
 )
-from localcrag.records.protocols import Embedder, Vectors
+from localcrag.records.protocols import DocumentShelf, Embedder, SavableIndex, Vectors
 from localcrag.records.restriction import parent_folders
 from localcrag.text.translation import ngettext
 
@@ -45,36 +44,6 @@ MOST_AHEAD, MOST_MEMORY = 512, 64 * 2**20
 added nevertheless."""
 
 Transaction = Callable[[], AbstractContextManager[object]]
-
-
-class DocumentShelf(Protocol):
-    """Storage of documents."""
-
-    def twin(self, sha256: str, but: str) -> str | None: ...
-
-    def put(
-        self,
-        name: str,
-        *,
-        sha256: str,
-        media_type: str,
-        pages: int | None,
-        text: str,
-        chunks: Sequence[Chunk],
-        vectors: Vectors,
-        title: str | None = None,
-        dated: str | None = None,
-        original: OriginalFile | None = None,
-        unread: Sequence[int] = (),
-    ) -> None: ...
-
-
-class SavableIndex(Protocol):
-    """A vector index that is kept up to date with the stored documents."""
-
-    def refresh(self) -> bool: ...
-
-    def save(self) -> None: ...
 
 
 def ingest(

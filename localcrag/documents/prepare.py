@@ -1,7 +1,7 @@
 """Prepares files for a collection: reads each file and those within it, and cuts its text into chunks.
 
-`prepare_upload` yields drafts of documents to be stored, with progress and results. The other functions compute a file's
-checksum and title, unpack the files within it, and find pages without text.
+`prepare_upload` yields drafts of documents to be stored, with progress and results. The other functions compute a
+file's checksum and title, unpack the files within it, and find pages without text.
 """
 
 from __future__ import annotations

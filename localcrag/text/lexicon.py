@@ -97,15 +97,11 @@ class Lexicon:
         digits = [*range(2, 20), *range(20, 100, 10)]
         return {word: str(n) for word, n in [*zip(words, digits, strict=True), *self.more_numbers.items()]}
 
-    @cached_property
-    def preposition_words(self) -> frozenset[str]:
-        """The set of prepositions."""
-        return frozenset(self.prepositions.split())
+    preposition_words = cached_property(lambda self: frozenset(self.prepositions.split()))
+    """The set of prepositions."""
 
-    @cached_property
-    def pronoun_pattern(self) -> re.Pattern[str]:
-        """Pattern for a pronoun."""
-        return any_word_pattern(self.pronouns)
+    pronoun_pattern = cached_property(lambda self: any_word_pattern(self.pronouns))
+    """Pattern for a pronoun."""
 
     @cached_property
     def shortened(self) -> re.Pattern[str]:
@@ -113,40 +109,26 @@ class Lexicon:
         words = "|".join(f"[{word[0]}{word[0].upper()}]{re.escape(word[1:])}" for word in self.abbreviations.split())
         return re.compile(rf"\b(?:{words})\.\s*$")
 
-    @cached_property
-    def denies(self) -> re.Pattern[str]:
-        """Pattern for a negation."""
-        return any_word_pattern(f"{self.negation} {self.no}")
+    denies = cached_property(lambda self: any_word_pattern(f"{self.negation} {self.no}"))
+    """Pattern for a negation."""
 
-    @cached_property
-    def limits(self) -> re.Pattern[str]:
-        """Pattern for a word that restricts a statement."""
-        return any_word_pattern(self.conditions)
+    limits = cached_property(lambda self: any_word_pattern(self.conditions))
+    """Pattern for a word that restricts a statement."""
 
-    @cached_property
-    def leading_no_pattern(self) -> re.Pattern[str]:
-        """Pattern for a "no" at the beginning of a sentence."""
-        return re.compile(rf"^\W*{_any(self.no)}\s*[,.:;!–—]\s*", re.IGNORECASE)
+    leading_no_pattern = cached_property(lambda self: re.compile(rf"^\W*{_any(self.no)}\s*[,.:;!–—]\s*", re.IGNORECASE))
+    """Pattern for a "no" at the beginning of a sentence."""
 
-    @cached_property
-    def joins(self) -> re.Pattern[str]:
-        """Pattern for a word that joins two statements."""
-        return any_word_pattern(self.opens)
+    joins = cached_property(lambda self: any_word_pattern(self.opens))
+    """Pattern for a word that joins two statements."""
 
-    @cached_property
-    def goes_on(self) -> re.Pattern[str]:
-        """Pattern for the beginning of a follow-up question."""
-        return re.compile(rf"^[¿¡\s]*{_any(self.opens)}", re.IGNORECASE)
+    goes_on = cached_property(lambda self: re.compile(rf"^[¿¡\s]*{_any(self.opens)}", re.IGNORECASE))
+    """Pattern for the beginning of a follow-up question."""
 
-    @cached_property
-    def definition_pattern(self) -> re.Pattern[str]:
-        """Pattern for a question for the meaning of one word."""
-        return re.compile(rf"^[¿\s]*{self.defines}[\w-]+\W*$", re.IGNORECASE)
+    definition_pattern = cached_property(lambda self: re.compile(rf"^[¿\s]*{self.defines}[\w-]+\W*$", re.IGNORECASE))
+    """Pattern for a question for the meaning of one word."""
 
-    @cached_property
-    def says_nothing(self) -> re.Pattern[str]:
-        """Pattern for a phrase whose pronoun refers to nothing."""
-        return re.compile(self.impersonal, re.IGNORECASE)
+    says_nothing = cached_property(lambda self: re.compile(self.impersonal, re.IGNORECASE))
+    """Pattern for a phrase whose pronoun refers to nothing."""
 
     @cached_property
     def another(self) -> re.Pattern[str]:

@@ -318,11 +318,7 @@ def _open_pages(
         return office.open_pages(path, name, head, media_type, recognised=recognised)
     if media_type in (mail.EML, mail.MBOX, mail.MHTML, kinds.MSG):
         return mail.open_pages(path, name, head, media_type)
-    whole = {
-        kinds.DOCX: word.open_pages,
-        kinds.HTML_TYPE: html.open_pages,
-        "application/xhtml+xml": html.open_pages,
-    }
+    whole = {kinds.DOCX: word.open_pages, kinds.HTML_TYPE: html.open_pages, "application/xhtml+xml": html.open_pages}
     return None, whole.get(media_type, text.open_pages)(path, name, head)
 
 

@@ -329,13 +329,7 @@ Letter = tuple[str, Part]
 
 
 def picture(
-    source: bytes,
-    name: str,
-    page: int,
-    texts: Sequence[str] = (),
-    *,
-    dpi: int = 110,
-    scan: ScannedPage | None = None,
+    source: bytes, name: str, page: int, texts: Sequence[str] = (), *, dpi: int = 110, scan: ScannedPage | None = None
 ) -> PagePicture:
     """Return page number `page`, from 1, as a picture, with the place of every text that is found on it.
 
