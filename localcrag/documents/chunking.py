@@ -122,22 +122,14 @@ class _Outline:
         self._before: BlockKind | None = None
 
     def units(self, page: int, block: Block, text: str) -> Iterator[TextUnit]:
-        if block.kind is BlockKind.HEADING:
+        if is_heading := block.kind is BlockKind.HEADING:
             self._enter(block.level, heading_text(text))
         goes_on = self._goes_on(block)
         if not goes_on:
             self._group += 1
             self._lead = ""
-        yield TextUnit(
-            page,
-            block.start,
-            block.end,
-            0,
-            tuple(name for _, name in self._open if name),
-            self._group,
-            heading=block.kind is BlockKind.HEADING,
-            lead=self._lead,
-        )
+        path = tuple(name for _, name in self._open if name)
+        yield TextUnit(page, block.start, block.end, 0, path, self._group, heading=is_heading, lead=self._lead)
         if block.kind is BlockKind.HEADER:
             self._lead = _cut(text.split("\n", 1)[0])
         elif not goes_on and block.kind in (BlockKind.PARAGRAPH, BlockKind.LINE, BlockKind.ITEM):

@@ -68,13 +68,9 @@ def ingest(
         number, upload = job
         return prepare.prepare_upload(upload, FileProgress(upload, number, pace), tools)
 
+    bounds = Bounds(workers, MOST_AHEAD, MOST_MEMORY)
     ahead = OrderedPrefetch(
-        _numbered(uploads),
-        work,
-        Bounds(workers, MOST_AHEAD, MOST_MEMORY),
-        size_of=prepare.memory_size,
-        discard=prepare.discard_item,
-        abandon=abandon,
+        _numbered(uploads), work, bounds, size_of=prepare.memory_size, discard=prepare.discard_item, abandon=abandon
     )
     try:
         with ahead, closing(_Group(tools.embedder, shelf, pace, transaction)) as group:
@@ -188,13 +184,16 @@ class _Group:
             )
         except DocumentError as error:
             return IngestResult(draft.name, IngestStatus.FAILED, seconds=round(draft.seconds, 3), error=str(error))
+        notes = [f"The same content is in the collection as “{twin}”."] if twin else []
+        if draft.waits:
+            notes.append(prepare.waiting_pages_note(draft.waits))
         return IngestResult(
             draft.name,
             IngestStatus.UPDATED if draft.replaces else IngestStatus.ADDED,
             draft.pages,
             len(draft.chunks),
             round(draft.seconds + seconds + time.perf_counter() - begun, 3),
-            note=_note(draft.waits, twin),
+            note=" ".join(notes) or None,
             warnings=(prepare.lost_pages_warning(draft.lost),) if draft.lost else (),
         )
 
@@ -209,13 +208,6 @@ class _Group:
             "%(num)s file in it is in the collection.", "%(num)s files in it are in the collection.", count
         )
         return IngestResult(archive.name, IngestStatus.UNPACKED, seconds=seconds, note=message)
-
-
-def _note(waits: Sequence[int], twin: str | None) -> str | None:
-    parts = [f"The same content is in the collection as “{twin}”."] if twin else []
-    if waits:
-        parts.append(prepare.waiting_pages_note(waits))
-    return " ".join(parts) or None
 
 
 Result = TypeVar("Result")

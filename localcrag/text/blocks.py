@@ -477,14 +477,9 @@ class _Parser:
     def _precedes_text(self, line: str) -> bool:
         """Return whether a short line is followed by a blank line and then running text."""
         below = self._following()
-        return bool(
-            not self._text(1)
-            and below
-            and line[0].isupper()
-            and len(line.split()) <= MOST_PLAIN_WORDS
-            and not line.endswith(":")
-            and len(below.text.split()) > MOST_PLAIN_WORDS
-        )
+        if self._text(1) or below is None or not line[0].isupper() or line.endswith(":"):
+            return False
+        return len(line.split()) <= MOST_PLAIN_WORDS < len(below.text.split())
 
     def _titles(self, rest: str, line: str) -> bool:
         """Return whether the text after a number is a title and not a list item."""

@@ -472,12 +472,6 @@ def render(markup: str, name: str) -> Page:
     # Normalise line by line, to know where each line begins; a newline never composes with its neighbours.
     lines = [normalise(line).replace("\N{SOFT HYPHEN}", "") for line in shown.lines]
     starts, headings = place_headings(lines, shown.headings[:MOST_HEADINGS])
-    rows = ((line, SHEET_ROW.fullmatch(place)) for line, place in shown.rows)
-    return Page(
-        None,
-        "\n".join(lines),
-        headings=headings,
-        rows=tuple(
-            SheetRow(starts[line], one_line(normalise(place[2])), int(place[1])) for line, place in rows if place
-        ),
-    )
+    places = ((line, SHEET_ROW.fullmatch(place)) for line, place in shown.rows)
+    rows = ((starts[line], one_line(normalise(place[2])), int(place[1])) for line, place in places if place)
+    return Page(None, "\n".join(lines), headings=headings, rows=tuple(SheetRow(*row) for row in rows))

@@ -231,15 +231,10 @@ def _reads_as_heading(text: str) -> bool:
     letters = sum(letter.isalpha() for letter in text)
     if letters < LEAST_LETTERS and text.isascii():
         return False
+    if _LEADERS.search(text) or is_date(text) or PAGE_NUMBER.fullmatch(text):
+        return False
     starts_well = text[0].isalnum() or text[0] in "§“\"'‘«¿¡„"
-    return (
-        starts_well
-        and not text[0].islower()
-        and letters >= len(text) / 2
-        and not _LEADERS.search(text)
-        and not is_date(text)
-        and not PAGE_NUMBER.fullmatch(text)
-    )
+    return starts_well and not text[0].islower() and letters >= len(text) / 2
 
 
 def style_key(page: Sequence[Printed], at: int, typography: Typography) -> Key:

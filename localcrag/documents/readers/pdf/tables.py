@@ -470,7 +470,8 @@ def _rows(lines: Sequence[Line], grid: Grid) -> list[Line]:
         return []
     rows = []
     for row in range(len(grid.down) - 1):
-        own = [text for n, text in enumerate(_cells(row, grid, origins, cells)) if n in used]
+        # A merged cell is repeated in each of its rows, but only in its first column.
+        own = [cells.get(origins[row, n], "") if origins[row, n][1] == n else "" for n in used]
         if any(own):
             like = row_lines.get(row) or lines
             rows.append(
@@ -496,14 +497,6 @@ def _count_stacked(row_lines: Mapping[int, Sequence[Line]]) -> int:
         ]  # fmt: skip
         number += len(rows) > 1
     return number
-
-
-def _cells(
-    row: int, grid: Grid, origins: dict[tuple[int, int], tuple[int, int]], cells: dict[tuple[int, int], str]
-) -> list[str]:
-    """Return a row's cells; a merged cell is repeated in each of its rows, but only in its first column."""
-    owners = [origins[row, column] for column in range(len(grid.across) - 1)]
-    return [cells.get(origin, "") if origin[1] == column else "" for column, origin in enumerate(owners)]
 
 
 def _text(parts: Sequence[str]) -> str:
