@@ -72,11 +72,13 @@ class OrderedPrefetch(Generic[Job, Item]):
         self.close()
 
     def items(self) -> Iterator[Item | None]:
-        """Yield the results job by job; None if no result is ready, and again every LOOK seconds.
+        """Yield the results job by job; None if no result is ready, and again every POLL_SECONDS.
 
         Raises the error of a job when its turn comes.
         """
-        self._start()
+        for number in range(self._bounds.workers):
+            self._threads.append(threading.Thread(target=self._run, name=f"ahead {number}", daemon=True))
+            self._threads[-1].start()
         waiting = False
         while True:
             with self._changed:
@@ -101,12 +103,6 @@ class OrderedPrefetch(Generic[Job, Item]):
         while self._order:
             for item in self._order.popleft().items:
                 self._discard(item)
-
-    def _start(self) -> None:
-        for number in range(self._bounds.workers):
-            thread = threading.Thread(target=self._run, name=f"ahead {number}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
 
     def _is_ready(self) -> bool:
         if not self._order:

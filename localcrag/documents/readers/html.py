@@ -9,7 +9,7 @@ from __future__ import annotations
 import codecs
 import re
 import string
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
@@ -57,19 +57,18 @@ MAX_SPAN = 100  # columns or rows that one cell may span
 MOST_HEADER_ROWS = 4
 
 
-def data_rows(table: Element, flat: Callable[[Element], str]) -> list[tuple[str, str]] | None:
+def data_rows(table: Element) -> list[tuple[str, str]] | None:
     """Return a line per row with its cells separated, or None if the table is page layout.
 
-    Each line comes with its row's place in a spreadsheet, empty if it has none. `flat` returns the text of an element
-    as one line.
+    Each line comes with its row's place in a spreadsheet, empty if it has none.
     """
     if next(table.iterdescendants(*LAYOUT_TAGS), None) is not None:
         return None
-    captions = [flat(caption) for caption in table.iterchildren("caption") if is_displayed(caption)]
+    captions = [_one_line(caption) for caption in table.iterchildren("caption") if is_displayed(caption)]
     elements = [row for row in table.iter("tr") if is_displayed(row) and is_displayed(row.getparent())]
     carried: dict[int, tuple[int, str]] = {}
     heads = _header_rows(elements)
-    rows = [_cells(row, carried, flat, repeated=number < heads) for number, row in enumerate(elements)]
+    rows = [_cells(row, carried, repeated=number < heads) for number, row in enumerate(elements)]
     if _is_layout(table, rows):
         return None
     header = _merge_header(rows[:heads])
@@ -123,9 +122,7 @@ def _line(cells: Sequence[str]) -> str:
     return markdown_row(shown) if filled[0] else CELL_SEPARATOR.join(map(escape_cell, shown))
 
 
-def _cells(
-    row: Element, carried: dict[int, tuple[int, str]], flat: Callable[[Element], str], *, repeated: bool
-) -> list[str]:
+def _cells(row: Element, carried: dict[int, tuple[int, str]], *, repeated: bool) -> list[str]:
     """Return a row's cells by column.
 
     `carried` maps a column to a cell that extends down: the number of rows left, and its text. If `repeated`, as in a
@@ -134,7 +131,7 @@ def _cells(
     cells: list[str] = []
     for cell in row.iterchildren("td", "th"):
         _fill(cells, carried)
-        text = flat(cell) if is_displayed(cell) else ""
+        text = _one_line(cell) if is_displayed(cell) else ""
         rows_below = _span(cell, "rowspan") - 1
         for shown in (text, *[text if repeated else ""] * (_span(cell, "colspan") - 1)):
             if rows_below:
@@ -276,7 +273,7 @@ def _walk(root: Element) -> _Text:
             text.write(parent.tail if path else None)
         elif not is_displayed(child):
             text.write(child.tail)
-        elif child.tag == "table" and (rows := data_rows(child, _one_line)) is not None:
+        elif child.tag == "table" and (rows := data_rows(child)) is not None:
             text.write_rows(rows)
             text.write(child.tail)
         else:

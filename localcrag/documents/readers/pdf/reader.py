@@ -16,7 +16,7 @@ import io
 import re
 import threading
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
@@ -59,11 +59,9 @@ def read_outline(document: Any) -> Mapping[int, Sequence[OutlineEntry]]:
 
 def _title(bookmark: Any) -> str:
     """Return an entry's title, empty if it is not valid text (half a character, say)."""
-    try:
-        title: str = bookmark.get_title()
-    except UnicodeError:
-        return ""
-    return title
+    with suppress(UnicodeError):
+        return str(bookmark.get_title())
+    return ""
 
 
 raw: Any = pypdfium2.raw  # made by a generator, without type hints
