@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, groupby
+from itertools import accumulate, groupby, takewhile
 from types import MappingProxyType
 
 import numpy as np
@@ -23,7 +23,7 @@ from localcrag.records.ingest import IngestEvent
 from localcrag.records.protocols import Embedder, Vectors
 from localcrag.text.blocks import Block, BlockKind, iter_blocks
 from localcrag.text.places import rows_within
-from localcrag.text.sentences import Span, split_sentences
+from localcrag.text.sentences import split_sentences
 from localcrag.text.titles import SEPARATOR, heading_text, with_context
 from localcrag.text.words import one_line
 
@@ -75,7 +75,8 @@ def find_units(
     """
     outline = _Outline(title)
     for number, page in enumerate(pages):
-        found = (unit for block, text in _texts(page) for unit in outline.units(number, block, text))
+        blocks = iter_blocks(page.text, page.headings)
+        found = (unit for one in blocks for unit in outline.units(number, one, page.text[one.start : one.end]))
         for drafts in _portions(piece for unit in found for piece in _pieces(page.text, unit)):
             yield _with_token_counts(page.text, drafts, count_tokens, target=target, limit=limit)
 
@@ -110,11 +111,6 @@ def _pieces(text: str, unit: TextUnit) -> Iterator[TextUnit]:
     yield replace(unit, start=start)
 
 
-def _texts(page: Page) -> Iterator[tuple[Block, str]]:
-    for block in iter_blocks(page.text, page.headings):
-        yield block, page.text[block.start : block.end]
-
-
 class _Outline:
     """Tracks the headings, group and introduction of each block in a document."""
 
@@ -126,22 +122,14 @@ class _Outline:
         self._before: BlockKind | None = None
 
     def units(self, page: int, block: Block, text: str) -> Iterator[TextUnit]:
-        if block.kind is BlockKind.HEADING:
+        if is_heading := block.kind is BlockKind.HEADING:
             self._enter(block.level, heading_text(text))
         goes_on = self._goes_on(block)
         if not goes_on:
             self._group += 1
             self._lead = ""
-        yield TextUnit(
-            page,
-            block.start,
-            block.end,
-            0,
-            tuple(name for _, name in self._open if name),
-            self._group,
-            heading=block.kind is BlockKind.HEADING,
-            lead=self._lead,
-        )
+        path = tuple(name for _, name in self._open if name)
+        yield TextUnit(page, block.start, block.end, 0, path, self._group, heading=is_heading, lead=self._lead)
         if block.kind is BlockKind.HEADER:
             self._lead = _cut(text.split("\n", 1)[0])
         elif not goes_on and block.kind in (BlockKind.PARAGRAPH, BlockKind.LINE, BlockKind.ITEM):
@@ -156,17 +144,12 @@ class _Outline:
 
     def _goes_on(self, block: Block) -> bool:
         """Return whether a block is in the same group as the block before it."""
-        match block.kind:
-            case BlockKind.ROW:
-                return self._before in (BlockKind.HEADER, BlockKind.ROW)
-            case BlockKind.ITEM:
-                return self._before is BlockKind.ITEM or bool(self._lead)
-            case BlockKind.HEADER:
-                return bool(self._lead) and self._before is not BlockKind.ROW
-            case BlockKind.CODE:
-                return bool(self._lead)
-            case _:
-                return False
+        if block.kind is BlockKind.ROW:
+            return self._before in (BlockKind.HEADER, BlockKind.ROW)
+        if block.kind is BlockKind.ITEM and self._before is BlockKind.ITEM:
+            return True
+        is_led = bool(self._lead) and block.kind in (BlockKind.ITEM, BlockKind.HEADER, BlockKind.CODE)
+        return is_led and not (block.kind is BlockKind.HEADER and self._before is BlockKind.ROW)
 
 
 def _introduction(text: str) -> str:
@@ -224,12 +207,11 @@ def _sentences(text: str, unit: TextUnit) -> list[TextUnit]:
 
 def _halves(text: str, unit: TextUnit) -> tuple[TextUnit, TextUnit]:
     """Cut at the white space nearest to the middle, or in the middle if there is none (a long string, CJK)."""
-    piece = Span(unit.start, unit.end, text[unit.start : unit.end])
-    middle = len(piece.text) // 2
-    left, right = piece.text.rfind(" ", 1, middle), piece.text.find(" ", middle, -1)
-    candidates = [place for place in (left, right) if place > 0]
-    cut = min(candidates, key=lambda place: abs(place - middle)) if candidates else middle
-    rest = piece.text[cut:].lstrip()
+    piece = text[unit.start : unit.end]
+    middle = len(piece) // 2
+    spaces = [place for place in (piece.rfind(" ", 1, middle), piece.find(" ", middle, -1)) if place > 0]
+    cut = min(spaces, key=lambda place: abs(place - middle), default=middle)
+    rest = piece[cut:].lstrip()
     return replace(unit, end=unit.start + cut), replace(unit, start=unit.end - len(rest))
 
 
@@ -247,22 +229,13 @@ def join_pages(pages: Iterable[Page]) -> str:
     return PAGE_BREAK.join(page.text for page in pages)
 
 
-def split_into_chunks(
-    pages: Sequence[Page], count_tokens: CountTokens, *, title: str = "", target: int, limit: int
-) -> list[Chunk]:
-    """Return the chunks of a document, in order.
-
-    `target` and `limit` count the embedding model's tokens: a chunk has about `target`, and none has more than `limit`
-    (a longer sentence is cut at white space). Every character of the pages that is not white space is in exactly one
-    chunk, except on pages without any token, which no question would find.
-    """
-    found = find_units(pages, count_tokens, title=title, target=min(target, limit), limit=limit)
-    return chunks_from_units(pages, [unit for some in found for unit in some], target=target, limit=limit)
-
-
 def chunks_from_units(pages: Sequence[Page], units: Sequence[TextUnit], *, target: int, limit: int) -> list[Chunk]:
-    """Return the chunks made from the units of a document (see find_units), as `split_into_chunks` does."""
-    target = min(target, limit)
+    """Return the chunks made from the units of a document (see find_units), in order.
+
+    `target` and `limit` count the embedding model's tokens: a chunk has about `target`, and none has more than `limit`.
+    Every character of the pages that is not white space is in exactly one chunk, except on pages without any token,
+    which no question would find.
+    """
     chunks: list[Chunk] = []
     offset, page_units = 0, {number: list(some) for number, some in groupby(units, key=lambda unit: unit.page)}
     for number, page in enumerate(pages):
@@ -329,9 +302,8 @@ def _parts(sections: Sequence[list[TextUnit]], least: float, limit: int) -> list
 def _common_path(paths: Sequence[tuple[str, ...]]) -> tuple[str, ...]:
     """Return the headings with which all paths begin."""
     # What the first and the last path in order have in common, all paths between them have, too.
-    first, last = min(paths), max(paths)
-    shared = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
-    return first[:shared]
+    shared = takewhile(lambda pair: pair[0] == pair[1], zip(min(paths), max(paths), strict=False))
+    return tuple(heading for heading, _ in shared)
 
 
 def _tokens(units: Iterable[TextUnit]) -> int:
@@ -391,7 +363,8 @@ def cut_pages(
     ends = [0, *accumulate(len(page.text) for page in pages)]
     units: list[TextUnit] = []
     reported_units = reported_end = 0
-    for some in find_units(pages, embedder.count_tokens, title=title, target=min(target, limit), limit=limit):
+    target = min(target, limit)
+    for some in find_units(pages, embedder.count_tokens, title=title, target=target, limit=limit):
         units += some
         done = ends[units[-1].page] + units[-1].end if units else 0
         if len(units) - reported_units >= PORTION_UNITS or done - reported_end >= PORTION_CHARACTERS:
@@ -418,17 +391,12 @@ def embed_chunks(
     Vectors in `known`, by the text that they were made from, are reused.
     """
     texts = embedding_texts(chunks, title)
-    vectors = np.zeros((len(texts), embedder.dimension), dtype=np.float32)
-    new = []
-    for place, text in enumerate(texts):
-        if text in known:
-            vectors[place] = known[text]
-        else:
-            new.append(place)
-    (made,) = yield from embed_documents([([texts[place] for place in new], at)], embedder)
+    new = [text for text in texts if text not in known]
+    (made,) = yield from embed_documents([(new, at)], embedder)
     yield at("embedding", len(new), len(new))
-    vectors[new] = made
-    return vectors
+    embedded = dict(zip(new, made, strict=True))
+    vectors = [known[text] if text in known else embedded[text] for text in texts]
+    return np.array(vectors, np.float32).reshape(-1, embedder.dimension)
 
 
 def embed_documents(

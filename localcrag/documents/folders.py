@@ -159,8 +159,7 @@ def _plan_orphaned_document(
         return {}
     if present:
         to_read = [one.path for one in plan.read if one.path in present]
-        same_name = [path for path in to_read if found.folder.name_of(path) == document]
-        if same_name:
+        if any(found.folder.name_of(path) == document for path in to_read):
             return {}
         if to_read and not own:
             # The document keeps the name that a person gave it, unless the extension does not fit the file's kind.

@@ -14,25 +14,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, nullcontext
+from dataclasses import replace
 from typing import Protocol, TypeVar
 
 from localcrag.documents import prepare
 from localcrag.documents.chunking import PAGE_BREAK, cut_pages, embed_chunks, embed_documents, embedding_texts
 from localcrag.documents.prefetch import Bounds, OrderedPrefetch
-from localcrag.documents.prepare import (
-    AsFile,
-    Draft,
-    Finished,
-    OpenFile,
-    PreparedItem,
-    ReadingTools,
-    Unlock,
-    Unpacked,
-    discard_item,
-    document_title,
-    memory_size,
-    prepare_upload,
-)
+from localcrag.documents.prepare import Draft, Finished, PreparedItem, ReadingTools, Unpacked
 from localcrag.records.documents import Chunk, Document, Page
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError
@@ -42,11 +30,10 @@ from localcrag.records.ingest import (
     IngestEvent,
     IngestProgress,
     IngestResult,
-    OriginalFile,
     TimeEstimate,
     Upload,
 )
-from localcrag.records.protocols import Embedder, Vectors
+from localcrag.records.protocols import DocumentShelf, Embedder, SavableIndex, Vectors
 from localcrag.records.restriction import parent_folders
 from localcrag.text.translation import ngettext
 
@@ -59,81 +46,34 @@ added nevertheless."""
 Transaction = Callable[[], AbstractContextManager[object]]
 
 
-class DocumentShelf(Protocol):
-    """Storage of documents; several threads call `find`."""
-
-    def find(self, name: str) -> Document | None: ...
-
-    def twin(self, sha256: str, but: str) -> str | None: ...
-
-    def put(
-        self,
-        name: str,
-        *,
-        sha256: str,
-        media_type: str,
-        pages: int | None,
-        text: str,
-        chunks: Sequence[Chunk],
-        vectors: Vectors,
-        title: str | None = None,
-        dated: str | None = None,
-        original: OriginalFile | None = None,
-        unread: Sequence[int] = (),
-    ) -> None: ...
-
-
-class SavableIndex(Protocol):
-    """A vector index that is kept up to date with the stored documents."""
-
-    def refresh(self) -> bool: ...
-
-    def save(self) -> None: ...
-
-
 def ingest(
     uploads: Sequence[Upload] | GrowingUploads,
+    tools: ReadingTools,
     *,
-    open_file: OpenFile,
-    embedder: Embedder,
     shelf: DocumentShelf,
     index: SavableIndex,
-    chunk_tokens: int,
-    as_file: AsFile,
-    unlock: Unlock | None = None,
-    read_scans: bool = False,
     workers: int = 1,
     abandon: Callable[[], None] = lambda: None,
     transaction: Transaction = nullcontext,
 ) -> Generator[IngestEvent, None, None]:
-    """Add files in their order, and the files within them, which `as_file` provides while they are needed.
+    """Add files in their order, and the files within them; files with a password are stored without it.
 
-    `unlock` opens files that come with a password; they are stored without it. With `read_scans`, pages that are
-    pictures wait for text recognition (scans.py). `workers` files are read at once. `abandon` ends calls of `open_file`
-    and `unlock` that are waiting. Everything that is stored inside `transaction` is one transaction. Raises StoreError
-    if the database fails, and what `as_file` raises.
+    `workers` files are read at once. `abandon` ends calls of the tools `open_file` and `unlock` that are waiting.
+    Everything that is stored inside `transaction` is one transaction. Raises StoreError if the database fails, and what
+    the tool `as_file` raises.
     """
-    tools = ReadingTools(
-        open_file=open_file,
-        embedder=embedder,
-        find=shelf.find,
-        chunk_tokens=chunk_tokens,
-        as_file=as_file,
-        unlock=unlock,
-        read_scans=read_scans,
-    )
     pace = TimeEstimate(uploads)
 
-    def work(job: tuple[int, Upload, bool]) -> Generator[PreparedItem, None, None]:
-        number, upload, again = job
-        return _refused(upload) if again else prepare_upload(upload, FileProgress(upload, number, pace), tools)
+    def work(job: tuple[int, Upload]) -> Generator[PreparedItem, None, None]:
+        number, upload = job
+        return prepare.prepare_upload(upload, FileProgress(upload, number, pace), tools)
 
     bounds = Bounds(workers, MOST_AHEAD, MOST_MEMORY)
     ahead = OrderedPrefetch(
-        _numbered(uploads), work, bounds, size_of=memory_size, discard=discard_item, abandon=abandon
+        _numbered(uploads), work, bounds, size_of=prepare.memory_size, discard=prepare.discard_item, abandon=abandon
     )
     try:
-        with ahead, closing(_Group(embedder, shelf, pace, transaction)) as group:
+        with ahead, closing(_Group(tools.embedder, shelf, pace, transaction)) as group:
             yield from _embed_and_store(ahead.items(), group)
     finally:
         # Also after an interruption, so that the next question finds the documents that were stored.
@@ -141,17 +81,13 @@ def ingest(
         index.save()
 
 
-def _numbered(uploads: Iterable[Upload]) -> Iterator[tuple[int, Upload, bool]]:
-    """Yield the files with their numbers, and whether an earlier file has the same name."""
+def _numbered(uploads: Iterable[Upload]) -> Iterator[tuple[int, Upload]]:
+    """Yield the files with their numbers; a file is refused if an earlier one has the same name."""
     seen: set[str] = set()
     for number, upload in enumerate(uploads, start=1):
-        yield number, upload, upload.name in seen
+        reason = "Another file of this call has the same name, and would be replaced by it. Rename one of them."
+        yield number, replace(upload, refused=f"{upload.name}: {reason}") if upload.name in seen else upload
         seen.add(upload.name)
-
-
-def _refused(upload: Upload) -> Generator[PreparedItem, None, None]:
-    reason = "Another file of this call has the same name, and would be replaced by it. Rename one of them."
-    yield IngestResult(upload.name, IngestStatus.FAILED, error=f"{upload.name}: {reason}")
 
 
 def _embed_and_store(items: Iterator[PreparedItem | None], group: _Group) -> Generator[IngestEvent, None, None]:
@@ -207,12 +143,11 @@ class _Group:
         texts = [(embedding_texts(draft.chunks, draft.title), draft.progress.at) for draft in self._drafts]
         vectors = yield from embed_documents(texts, self._embedder)
         a_chunk = (time.perf_counter() - begun) / max(1, self._chunks)
-        put: list[IngestResult] = []
+        items, results = self._items, iter(list[IngestResult]())
         if self._drafts:
             with self._together():
-                for draft, its_own in zip(self._drafts, vectors, strict=True):
-                    put.append(self._put(draft, its_own, a_chunk * len(draft.chunks)))
-        items, results = self._items, iter(put)
+                seconds = [a_chunk * len(draft.chunks) for draft in self._drafts]
+                results = iter([*map(self._put, self._drafts, vectors, seconds)])
         # The drafts are stored, so their temporary files can be closed.
         self.close()
         for item in items:
@@ -249,13 +184,16 @@ class _Group:
             )
         except DocumentError as error:
             return IngestResult(draft.name, IngestStatus.FAILED, seconds=round(draft.seconds, 3), error=str(error))
+        notes = [f"The same content is in the collection as “{twin}”."] if twin else []
+        if draft.waits:
+            notes.append(prepare.waiting_pages_note(draft.waits))
         return IngestResult(
             draft.name,
             IngestStatus.UPDATED if draft.replaces else IngestStatus.ADDED,
             draft.pages,
             len(draft.chunks),
             round(draft.seconds + seconds + time.perf_counter() - begun, 3),
-            note=_note(draft.waits, twin),
+            note=" ".join(notes) or None,
             warnings=(prepare.lost_pages_warning(draft.lost),) if draft.lost else (),
         )
 
@@ -270,13 +208,6 @@ class _Group:
             "%(num)s file in it is in the collection.", "%(num)s files in it are in the collection.", count
         )
         return IngestResult(archive.name, IngestStatus.UNPACKED, seconds=seconds, note=message)
-
-
-def _note(waits: Sequence[int], twin: str | None) -> str | None:
-    parts = [f"The same content is in the collection as “{twin}”."] if twin else []
-    if waits:
-        parts.append(prepare.waiting_pages_note(waits))
-    return " ".join(parts) or None
 
 
 Result = TypeVar("Result")
@@ -304,7 +235,7 @@ def recut(documents: Sequence[Document], *, shelf: Shelf, embedder: Embedder, ch
             pages = [Page(page, part) for page, part in enumerate(text.split(PAGE_BREAK), start=1)]
         else:
             pages = [Page(None, text)]
-        title = document_title(shelf.title(document.name), pages, document.name)
+        title = prepare.document_title(shelf.title(document.name), pages, document.name)
         chunks = _run_to_end(cut_pages(pages, title, embedder, chunk_tokens, _progress_event))
         # Pages that wait for text recognition have characters, but nothing to cut: they are separated by page breaks.
         if chunks:

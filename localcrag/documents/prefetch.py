@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import closing
 from dataclasses import dataclass, field
-from types import TracebackType
 from typing import Generic, Self, TypeVar
 
 POLL_SECONDS = 0.5
@@ -69,17 +68,17 @@ class OrderedPrefetch(Generic[Job, Item]):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def items(self) -> Iterator[Item | None]:
-        """Yield the results job by job; None if no result is ready, and again every LOOK seconds.
+        """Yield the results job by job; None if no result is ready, and again every POLL_SECONDS.
 
         Raises the error of a job when its turn comes.
         """
-        self._start()
+        for number in range(self._bounds.workers):
+            self._threads.append(threading.Thread(target=self._run, name=f"ahead {number}", daemon=True))
+            self._threads[-1].start()
         waiting = False
         while True:
             with self._changed:
@@ -104,12 +103,6 @@ class OrderedPrefetch(Generic[Job, Item]):
         while self._order:
             for item in self._order.popleft().items:
                 self._discard(item)
-
-    def _start(self) -> None:
-        for number in range(self._bounds.workers):
-            thread = threading.Thread(target=self._run, name=f"ahead {number}", daemon=True)
-            self._threads.append(thread)
-            thread.start()
 
     def _is_ready(self) -> bool:
         if not self._order:
@@ -157,12 +150,11 @@ class OrderedPrefetch(Generic[Job, Item]):
             there = _RunningJob[Item]()
             try:
                 job = next(self._jobs)
-            except StopIteration:
-                self._exhaust()
-                return None
-            except BaseException as error:  # noqa: BLE001 - raised again by `items`
+            except BaseException as caught:  # noqa: BLE001 - raised again by `items`
+                error = None if isinstance(caught, StopIteration) else caught
                 with self._changed:
-                    self._order.append(there)
+                    self._exhausted = True
+                    self._order += [there] if error else []
                 self._end(there, error)
                 return None
             with self._changed:
@@ -195,9 +187,4 @@ class OrderedPrefetch(Generic[Job, Item]):
             there.done, there.error = True, error
             # An error ends everything: no other job is begun.
             self._exhausted = self._exhausted or error is not None
-            self._changed.notify_all()
-
-    def _exhaust(self) -> None:
-        with self._changed:
-            self._exhausted = True
             self._changed.notify_all()

@@ -1,12 +1,11 @@
 """Prepares files for a collection: reads each file and those within it, and cuts its text into chunks.
 
-`prepared` yields drafts of documents to be stored, with progress and results. The other functions compute a file's
-checksum and title, unpack the files within it, and find pages without text.
+`prepare_upload` yields drafts of documents to be stored, with progress and results. The other functions compute a
+file's checksum and title, unpack the files within it, and find pages without text.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import re
 import stat
@@ -16,25 +15,16 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
-from typing import Protocol, TypeVar
 
 from localcrag.documents.chunking import cut_pages, join_pages
-from localcrag.records.documents import ARCHIVE, PDF_TYPE, Chunk, Document, Member, Page
+from localcrag.records.documents import ARCHIVE, PDF_TYPE, Chunk, Document, Member, OpenDocument, Page
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, EmptyDocument, PasswordNeeded, UnreadableDocument
 from localcrag.records.ingest import FileProgress, IngestProgress, IngestResult, OriginalFile, Stamp, Upload
 from localcrag.records.protocols import Embedder
+from localcrag.text import titles
 from localcrag.text.places import number_ranges
 from localcrag.text.quantities import file_date
-from localcrag.text.titles import (
-    BEGINNING,
-    LONGEST_MATTER,
-    find_title,
-    heading_text,
-    is_heading,
-    may_be_title,
-    strip_site_name,
-)
 from localcrag.text.translation import ngettext
 
 
@@ -81,9 +71,6 @@ MOST_MEMBERS, MOST_BYTES = 20_000, 2 * 10**9
 DEEPEST = 3
 """Maximum nesting of files, such as an e-mail in an archive that is attached to another e-mail."""
 
-Item = TypeVar("Item")
-Add = Callable[[Upload, ExitStack], Generator[Item, None, None]]
-"""Adds a file that exists while the stack is open; the function may take the stack over (`pop_all`)."""
 AsFile = Callable[[Member], AbstractContextManager[Path]]
 """Provides a member as a file that exists only within the context."""
 
@@ -104,40 +91,6 @@ class UnpackLimits:
                 f"{whole} holds more than {MOST_MEMBERS:,} files or {MOST_BYTES / 1e9:.0f} GB, and was added up to "
                 "there. Unpack it, and add the folder."
             )
-
-
-def add_members(
-    whole: str, members: Iterable[Member], add: Add[Item], room: UnpackLimits, *, as_file: AsFile, depth: int
-) -> Generator[Item | IngestResult, None, tuple[str, ...]]:
-    """Add the files within `whole`, each by `add`; return their names.
-
-    `depth` is the number of files that `whole` is nested in. Raises UnreadableDocument if there are too many files or
-    they are nested too deeply, and what `as_file` raises.
-    """
-    names = []
-    for member in members:
-        if depth == DEEPEST:
-            raise UnreadableDocument(
-                f"{whole} lies within {DEEPEST} other files, and what it holds was not added. Unpack it, and add the "
-                "folder."
-            )
-        upload = Upload(Path(), f"{whole}/{member.name}", original=member.changed is not None)
-        if member.error:
-            yield IngestResult(f"{whole}/{member.name}", IngestStatus.FAILED, error=member.error)
-            continue
-        room.take(member, whole)
-        names.append(upload.name)
-        with ExitStack() as lent:
-            path = lent.enter_context(as_file(member))
-            yield from add(replace(upload, path=path), lent)
-    return tuple(names)
-
-
-def lost_page_numbers(pages: Iterable[Page], chunks: Iterable[Chunk]) -> list[int]:
-    """Return the numbers of pages with content that is in no chunk; blank pages are not among them."""
-    found = {chunk.page for chunk in chunks}
-    lost = (page for page in pages if page.unread or (page.number not in found and page.text.strip()))
-    return [page.number for page in lost if page.number is not None]
 
 
 def lost_pages_warning(pages: Sequence[int]) -> str:
@@ -163,12 +116,14 @@ def waiting_pages_note(pages: Sequence[int]) -> str:
 def waiting_and_lost_pages(
     pages: Sequence[Page], chunks: Sequence[Chunk], *, recognised: bool
 ) -> tuple[Sequence[int], Sequence[int]]:
-    """Return the pages that wait for text recognition, and those that are lost.
+    """Return the numbers of the pages that wait for text recognition, and of those with content that is in no chunk.
 
     Pages that are pictures wait if `recognised`; otherwise they are lost.
     """
     pictures = [page.number for page in pages if page.unread and page.number] if recognised else []
-    return pictures, [number for number in lost_page_numbers(pages, chunks) if number not in pictures]
+    found = {*pictures, *(chunk.page for chunk in chunks if chunk.page)}
+    lost = (page for page in pages if page.unread or (page.number not in found and page.text.strip()))
+    return pictures, [page.number for page in lost if page.number is not None and page.number not in pictures]
 
 
 def no_text_error(name: str, unread: Sequence[int]) -> str:
@@ -195,26 +150,24 @@ LEAST_RUNNING_PAGES = 3
 def document_title(stated: str | None, pages: Sequence[Page], name: str) -> str:
     """Return the title of a document. `stated` is the title in its properties, `name` the name of its file."""
     found = [_headings(page) for page in pages[:TITLE_PAGES]]
-    if stated and not _is_name(stated, name):
-        return strip_site_name(stated, [text for headings in found for _, text in headings])
+    # Programs fill in the file's name if there is no title.
+    is_name = stated and len(stated.split()) == 1 and stated.casefold() == PurePath(name).stem.casefold()
+    if stated and not is_name:
+        return titles.strip_site_name(stated, [text for headings in found for _, text in headings])
     for headings in found:
-        fit = [heading for heading in headings if is_heading(heading[1]) and may_be_title(heading[1])]
+        fit = [heading for heading in headings if titles.is_heading(heading[1]) and titles.may_be_title(heading[1])]
         if fit:
             return min(fit, key=lambda heading: heading[0])[1]
     running = _running(pages)
-    beginning = "\n".join(page.text for page in pages[:TITLE_PAGES])[: LONGEST_MATTER + BEGINNING]
+    beginning = "\n".join(page.text for page in pages[:TITLE_PAGES])[: titles.LONGEST_MATTER + titles.BEGINNING]
     lines = (line for line in beginning.split("\n") if _without_digits(line) not in running)
-    return find_title("\n".join(lines), name)
+    return titles.find_title("\n".join(lines), name)
 
 
 def _headings(page: Page) -> list[tuple[int, str]]:
     """Return the headings that the file itself marks, in order, each with its level."""
-    return [(known.level, heading_text(page.text[known.start : known.end])) for known in page.headings if known.level]
-
-
-def _is_name(stated: str, name: str) -> bool:
-    """Return whether a title is one word and the file's name, which programs fill in if there is no title."""
-    return len(stated.split()) == 1 and stated.casefold() == PurePath(name).stem.casefold()
+    marked = (one for one in page.headings if one.level)
+    return [(one.level, titles.heading_text(page.text[one.start : one.end])) for one in marked]
 
 
 def _running(pages: Sequence[Page]) -> set[str]:
@@ -240,28 +193,6 @@ CHARACTER_BYTES, CHUNK_BYTES, EVENT_BYTES = 3, 1_000, 500
 """Approximate bytes of memory for a character, a chunk and an event; chunks contain the text a second time."""
 
 
-class OpenDocument(Protocol):
-    """A document that is being read."""
-
-    @property
-    def media_type(self) -> str: ...
-
-    @property
-    def page_count(self) -> int | None: ...
-
-    @property
-    def pages(self) -> Generator[Page, None, None]: ...
-
-    @property
-    def dated(self) -> str | None: ...
-
-    @property
-    def title(self) -> str | None: ...
-
-    @property
-    def members(self) -> Generator[Member, None, None]: ...
-
-
 OpenFile = Callable[[Path, str], OpenDocument]
 Unlock = Callable[[Path, str, str], bytes]
 """Returns a file's content without its password, given path, name and password. Raises PasswordNeeded if it is
@@ -272,7 +203,8 @@ wrong."""
 class ReadingTools:
     """Functions and settings to read and cut files; several threads use all of them.
 
-    `as_file` provides the files that are within others.
+    `find` returns a document of the collection, and `as_file` provides the files that are within others. `unlock` opens
+    files that come with a password. With `read_scans`, pages that are pictures wait for text recognition (scans.py).
     """
 
     open_file: OpenFile
@@ -280,8 +212,8 @@ class ReadingTools:
     find: Callable[[str], Document | None]
     chunk_tokens: int
     as_file: AsFile
-    unlock: Unlock | None
-    read_scans: bool
+    unlock: Unlock | None = None
+    read_scans: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -307,11 +239,6 @@ class Draft:
     progress: FileProgress
     lent: ExitStack = field(default_factory=ExitStack)
 
-    @property
-    def memory(self) -> int:
-        """Return the approximate memory of the draft in bytes."""
-        return CHARACTER_BYTES * len(self.text) + CHUNK_BYTES * len(self.chunks)
-
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
@@ -334,7 +261,9 @@ PreparedItem = IngestProgress | IngestResult | Draft | Unpacked | Finished
 
 def memory_size(item: PreparedItem) -> int:
     """Return the approximate memory of a waiting item in bytes."""
-    return item.memory if isinstance(item, Draft) else EVENT_BYTES
+    if isinstance(item, Draft):
+        return CHARACTER_BYTES * len(item.text) + CHUNK_BYTES * len(item.chunks)
+    return EVENT_BYTES
 
 
 def discard_item(item: PreparedItem) -> None:
@@ -355,17 +284,25 @@ def _prepare(
 ) -> Generator[PreparedItem, None, None]:
     """Prepare a file and those within it, limited by `room`; the file is itself nested in `depth` others."""
     begun = time.perf_counter()
-
-    def add(member: Upload, lent: ExitStack) -> Generator[PreparedItem, None, None]:
-        return _prepare(member, progress.within(member.name), tools, room, lent, depth=depth + 1)
-
     try:
-        reading = yield from _prepare_own_content(upload, progress, tools, lent)
-        if reading is None or reading.document is None:
+        yield progress.at("reading", 0, None)
+        stamp, sha256 = file_stamp(upload), checksum(upload)
+        before = tools.find(upload.name)
+        if before and before.sha256 == sha256:
+            seconds = round(time.perf_counter() - begun, 3)
+            yield IngestResult(upload.name, IngestStatus.UNCHANGED, before.pages, before.chunks, seconds)
             return
-        document = reading.document
+        reading = _Reading(upload, stamp, sha256, begun, replaces=before is not None)
+        try:
+            document = yield from _draft(reading, progress, tools, lent)
+        except PasswordNeeded as error:
+            # Office tries some passwords without asking the user; `error.known` is such a password.
+            if error.known is None or upload.password is not None:
+                raise
+            reading.upload = replace(upload, password=error.known)
+            document = yield from _draft(reading, progress, tools, lent)
         with closing(document.members) as members:
-            names = yield from add_members(upload.name, members, add, room, as_file=tools.as_file, depth=depth)
+            names = yield from _prepare_members(upload.name, members, progress, tools, room, depth=depth)
         if names:
             reading.check()
         if document.media_type == ARCHIVE:
@@ -379,31 +316,37 @@ def _prepare(
         )
 
 
-def _prepare_own_content(
-    upload: Upload, progress: FileProgress, tools: ReadingTools, lent: ExitStack
-) -> Generator[PreparedItem, None, _Reading | None]:
-    """Prepare the content of the file itself and return it; the files within it are still to be read.
+def _prepare_members(
+    whole: str,
+    members: Iterable[Member],
+    progress: FileProgress,
+    tools: ReadingTools,
+    room: UnpackLimits,
+    *,
+    depth: int,
+) -> Generator[PreparedItem, None, tuple[str, ...]]:
+    """Prepare the files within `whole`, which is itself nested in `depth` others; return their names.
 
-    Return None if the collection has the file already.
+    Raises UnreadableDocument if there are too many files or they are nested too deeply, and what the tool `as_file`
+    raises.
     """
-    begun = time.perf_counter()
-    yield progress.at("reading", 0, None)
-    stamp, sha256 = file_stamp(upload), checksum(upload)
-    before = tools.find(upload.name)
-    if before and before.sha256 == sha256:
-        seconds = round(time.perf_counter() - begun, 3)
-        yield IngestResult(upload.name, IngestStatus.UNCHANGED, before.pages, before.chunks, seconds)
-        return None
-    reading = _Reading(upload, stamp, sha256, begun, replaces=before is not None)
-    try:
-        reading.document = yield from _draft(reading, progress, tools, lent)
-    except PasswordNeeded as error:
-        # Office tries some passwords without asking the user; `error.known` is such a password.
-        if error.known is None or upload.password is not None:
-            raise
-        reading.upload = dataclasses.replace(upload, password=error.known)
-        reading.document = yield from _draft(reading, progress, tools, lent)
-    return reading
+    names = []
+    for member in members:
+        if depth == DEEPEST:
+            raise UnreadableDocument(
+                f"{whole} lies within {DEEPEST} other files, and what it holds was not added. Unpack it, and add the "
+                "folder."
+            )
+        if member.error:
+            yield IngestResult(f"{whole}/{member.name}", IngestStatus.FAILED, error=member.error)
+            continue
+        room.take(member, whole)
+        with ExitStack() as lent:
+            path = lent.enter_context(tools.as_file(member))
+            upload = Upload(path, f"{whole}/{member.name}", original=member.changed is not None)
+            names.append(upload.name)
+            yield from _prepare(upload, progress.within(upload.name), tools, room, lent, depth=depth + 1)
+    return tuple(names)
 
 
 @dataclass(slots=True)
@@ -413,7 +356,6 @@ class _Reading:
     sha256: str
     begun: float
     replaces: bool
-    document: OpenDocument | None = None
 
     def check(self) -> None:
         """Raise UnreadableDocument if the file has changed by now: parts of both versions would be stored as one."""

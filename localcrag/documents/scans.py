@@ -13,19 +13,17 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from localcrag.documents import prepare
 from localcrag.documents.chunking import cut_pages, embed_chunks, join_pages
-from localcrag.documents.ingest import SavableIndex
 from localcrag.documents.prefetch import Bounds, OrderedPrefetch
-from localcrag.documents.prepare import OpenDocument, document_title
-from localcrag.privacy.child_process import ChildProcess, ProcessPool, WorkerFailed
-from localcrag.records.documents import Chunk, Document, Member, ScannedPage
+from localcrag.documents.prepare import document_title
+from localcrag.privacy.child_process import ProcessPool, WorkerFailed
+from localcrag.records.documents import Document, Member, OpenDocument, ScannedPage
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import DocumentError, UnreadableDocument
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
-from localcrag.records.protocols import Embedder, Vectors
+from localcrag.records.protocols import Embedder, SavableIndex, ScannedPages
 from localcrag.text.places import place_name
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
@@ -50,30 +48,24 @@ class Recogniser(ProcessPool):
         """
         process = self.take()
         try:
-            page = self._read(process, picture, what, threads, checkpoint)
-        except BaseException:
+            checkpoint()
+            process.ask({"threads": threads}, picture)
+            content, _ = process.answer()
+            while "page" not in content:
+                if "error" in content:
+                    raise WorkerFailed(content["error"])
+                checkpoint()
+                process.ask({"go": "on"}, b"")
+                content, _ = process.answer()
+            page = ScannedPage.of(content["page"])
+        except BaseException as error:
             # The next message of this process would be taken for the answer to the next page.
             self.drop(process)
+            if isinstance(error, WorkerFailed):
+                raise UnreadableDocument(f"The text of {what} cannot be recognised: {error}.") from error
             raise
         self.give_back(process)
         return page
-
-    def _read(
-        self, process: ChildProcess, picture: bytes, what: str, threads: int, checkpoint: Callable[[], None]
-    ) -> ScannedPage:
-        checkpoint()
-        process.ask({"threads": threads}, picture)
-        while True:
-            try:
-                content, _ = process.answer()
-            except WorkerFailed as over:
-                raise UnreadableDocument(f"The text of {what} cannot be recognised: {over}.") from over
-            if "error" in content:
-                raise UnreadableDocument(f"The text of {what} cannot be recognised: {content['error']}.")
-            if "page" in content:
-                return ScannedPage.of(content["page"])
-            checkpoint()
-            process.ask({"go": "on"}, b"")
 
 
 STORE_INTERVAL_FACTOR = 20
@@ -90,37 +82,6 @@ RECOGNISED_SCRIPTS = frozenset(("LATIN", "CJK", "HIRAGANA", "KATAKANA", "FULLWID
 """Scripts that are recognised, by the first word in the Unicode names of their letters."""
 
 
-class ScannedShelf(Protocol):
-    """Storage of documents with pages that are pictures."""
-
-    def documents(self) -> list[Document]: ...
-
-    def original(self, document: Document) -> bytes | None: ...
-
-    def text(self, document: Document) -> str: ...
-
-    def waiting(self, document: Document) -> list[int]: ...
-
-    def read(self, document: Document) -> dict[int, ScannedPage]: ...
-
-    def keep(self, document: Document, page: int, read: ScannedPage, seconds: float) -> None: ...
-
-    def record_failure(self, document: Document, page: int, error: str) -> None: ...
-
-    def vectors(self, document: Document) -> dict[str, Vectors]: ...
-
-    def replace_text(
-        self,
-        document: Document,
-        *,
-        text: str,
-        chunks: Sequence[Chunk],
-        vectors: Vectors,
-        title: str,
-        pages: Sequence[int],
-    ) -> None: ...
-
-
 OpenScanned = Callable[[Path, str, Mapping[int, ScannedPage]], OpenDocument]
 """Opens a file, given its path, its name and the pages that have been recognised."""
 ReadPage = Callable[[bytes, Document, int], ScannedPage]
@@ -131,7 +92,7 @@ ReadPage = Callable[[bytes, Document, int], ScannedPage]
 class ScanTools:
     """Settings and functions to read scans; `workers` calls of `read_page` run at once, and `abandon` ends them all."""
 
-    shelf: ScannedShelf
+    shelf: ScannedPages
     index: SavableIndex
     embedder: Embedder
     chunk_tokens: int

@@ -6,7 +6,7 @@ Offsets are in characters, end exclusive. Pages count from 1 and are None for ki
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
@@ -165,6 +165,25 @@ class Member:
     data: bytes
     changed: float | None = None
     error: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDocument:
+    """A document whose pages are still to be read.
+
+    `page_count` is None for kinds of file without pages. `members` are files within it, to be read after its pages. An
+    archive has no pages, and neither has an office file with pictures and no text.
+
+    `dated` is the ISO date that the document itself states, `title` the title in its properties; None if there is none
+    that is plausible. Exhausting or closing `pages` closes the file. Reading pages and members may raise DocumentError.
+    """
+
+    media_type: str
+    page_count: int | None
+    pages: Generator[Page, None, None]
+    dated: str | None
+    title: str | None
+    members: Generator[Member, None, None]
 
 
 @dataclass(frozen=True, slots=True)

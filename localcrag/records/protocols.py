@@ -9,7 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from localcrag.records.documents import Chunk, Document
+from localcrag.records.documents import Chunk, Document, ScannedPage
+from localcrag.records.ingest import OriginalFile
 from localcrag.records.passages import Thresholds
 from localcrag.records.run import Message, Run, WebAnswer
 from localcrag.text.sentences import Span
@@ -214,6 +215,82 @@ class ChunkStore(Protocol):
 
     def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
         """Return the stored vector, shape (dimension,), for each id that still exists."""
+
+
+class SavableIndex(Protocol):
+    """A vector index that is kept up to date with the stored documents."""
+
+    def refresh(self) -> bool:
+        """Update the index to the content of the collection; return whether anything changed. Raises StoreError."""
+
+    def save(self) -> None:
+        """Write the index file if enough has changed. Raises StoreError."""
+
+
+class DocumentShelf(Protocol):
+    """The documents of a collection, to which files are added."""
+
+    def twin(self, sha256: str, but: str) -> str | None:
+        """Return the first name, in order, of a document other than `but` with that checksum, or None."""
+
+    def put(
+        self,
+        name: str,
+        *,
+        sha256: str,
+        media_type: str,
+        pages: int | None,
+        text: str,
+        chunks: Sequence[Chunk],
+        vectors: Vectors,
+        title: str | None = None,
+        dated: str | None = None,
+        original: OriginalFile | None = None,
+        unread: Sequence[int] = (),
+    ) -> None:
+        """Store a document in one transaction, replacing an earlier one of the same name. Raises StoreError."""
+
+
+class ScannedPages(Protocol):
+    """The scanned pages of a collection's documents."""
+
+    def documents(self) -> list[Document]:
+        """Return the documents with pages to recognise or to add to the text."""
+
+    def original(self, document: Document) -> bytes | None:
+        """Return a document's file, or None if it was not kept."""
+
+    def text(self, document: Document) -> str: ...
+
+    def waiting(self, document: Document) -> list[int]:
+        """Return the pages of a document that wait for text recognition."""
+
+    def read(self, document: Document) -> dict[int, ScannedPage]:
+        """Return the recognised pages of a document."""
+
+    def keep(self, document: Document, page: int, read: ScannedPage, seconds: float) -> None:
+        """Store the content of a page, and how long its recognition took."""
+
+    def record_failure(self, document: Document, page: int, error: str) -> None:
+        """Store the reason why a page could not be recognised."""
+
+    def retry_failed(self) -> None:
+        """Let pages that could not be recognised wait again."""
+
+    def vectors(self, document: Document) -> dict[str, Vectors]:
+        """Return the vectors of a document's chunks, by the text that was embedded."""
+
+    def replace_text(
+        self,
+        document: Document,
+        *,
+        text: str,
+        chunks: Sequence[Chunk],
+        vectors: Vectors,
+        title: str,
+        pages: Sequence[int],
+    ) -> None:
+        """Replace a document's text and chunks by those with its recognised `pages`, in one transaction."""
 
 
 class RunLog(Protocol):

@@ -11,21 +11,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
 
-from localcrag.records.documents import Chunk, Document, ResidueLocation, ResidueSignature, ScannedPage, StoredDocument
-from localcrag.records.ingest import OriginalFile
-from localcrag.records.protocols import ChunkStore, VectorIndex, Vectors
+from localcrag.records.documents import Document, ResidueLocation, ResidueSignature, ScannedPage, StoredDocument
+from localcrag.records.protocols import ChunkStore, DocumentShelf, SavableIndex, ScannedPages, VectorIndex, Vectors
 from localcrag.storage.collections.engine_choice import EngineChoice
 from localcrag.storage.postgres.address import PostgresAddress
 
 
-class Index(VectorIndex, Protocol):
+class Index(VectorIndex, SavableIndex, Protocol):
     """The vector index of a collection. A server maintains its own, so that most methods have nothing to do there."""
-
-    def refresh(self) -> bool:
-        """Update the index to the content of the collection; return whether anything changed. Raises StoreError."""
-
-    def save(self) -> None:
-        """Write the index file if enough has changed. Raises StoreError."""
 
     def rebuild(self) -> None:
         """Write the index again, without anything that was deleted. Raises StoreError."""
@@ -39,7 +32,7 @@ class Index(VectorIndex, Protocol):
     def __len__(self) -> int: ...
 
 
-class Store(ChunkStore, Protocol):
+class Store(ChunkStore, DocumentShelf, Protocol):
     """The documents and chunks of a collection that is open with its embedding model."""
 
     @property
@@ -59,26 +52,6 @@ class Store(ChunkStore, Protocol):
     def find(self, name: str) -> Document | None:
         """Return the document of that name, or None."""
 
-    def twin(self, sha256: str, but: str) -> str | None:
-        """Return the first name, in order, of a document other than `but` with that checksum, or None."""
-
-    def put(
-        self,
-        name: str,
-        *,
-        sha256: str,
-        media_type: str,
-        pages: int | None,
-        text: str,
-        chunks: Sequence[Chunk],
-        vectors: Vectors,
-        title: str | None = None,
-        dated: str | None = None,
-        original: OriginalFile | None = None,
-        unread: Sequence[int] = (),
-    ) -> None:
-        """Store a document in one transaction, replacing an earlier one of the same name. Raises StoreError."""
-
     def text(self, name: str) -> str:
         """Return a document's text. Raises UnknownDocument."""
 
@@ -90,48 +63,6 @@ class Store(ChunkStore, Protocol):
 
     def open_index(self, folder: Path, engines: EngineChoice) -> Index:
         """Open the vector index; its files, if it has any, are in `folder`. Raises StoreError."""
-
-
-class ScannedPages(Protocol):
-    """The scanned pages of a collection's documents."""
-
-    def documents(self) -> list[Document]:
-        """Return the documents with pages to recognise or to add to the text."""
-
-    def original(self, document: Document) -> bytes | None:
-        """Return a document's file, or None if it was not kept."""
-
-    def text(self, document: Document) -> str: ...
-
-    def waiting(self, document: Document) -> list[int]:
-        """Return the pages of a document that wait for text recognition."""
-
-    def read(self, document: Document) -> dict[int, ScannedPage]:
-        """Return the recognised pages of a document."""
-
-    def keep(self, document: Document, page: int, read: ScannedPage, seconds: float) -> None:
-        """Store the content of a page, and how long its recognition took."""
-
-    def record_failure(self, document: Document, page: int, error: str) -> None:
-        """Store the reason why a page could not be recognised."""
-
-    def retry_failed(self) -> None:
-        """Let pages that could not be recognised wait again."""
-
-    def vectors(self, document: Document) -> dict[str, Vectors]:
-        """Return the vectors of a document's chunks, by the text that was embedded."""
-
-    def replace_text(
-        self,
-        document: Document,
-        *,
-        text: str,
-        chunks: Sequence[Chunk],
-        vectors: Vectors,
-        title: str,
-        pages: Sequence[int],
-    ) -> None:
-        """Replace a document's text and chunks by those with its recognised `pages`, in one transaction."""
 
 
 class Names(Protocol):

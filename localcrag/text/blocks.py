@@ -57,25 +57,19 @@ class TextLine:
     indent: int
 
 
-@dataclass(frozen=True, slots=True)
-class Width:
-    """The width in characters that a text's lines are wrapped at; None if they are not wrapped."""
+def joins(above: TextLine, line: TextLine, width: int | None) -> bool:
+    """Return whether a line continues the line above in a text whose lines are wrapped at `width` characters.
 
-    characters: int | None
-
-    def joins(self, above: TextLine, line: TextLine) -> bool:
-        """Return whether a line continues the line above.
-
-        It does if its first word had no room there, or if it continues a sentence and the line above is long enough.
-        """
-        if self.characters is None:
-            return False
-        if _length_with_next_word(above, line) > self.characters:
-            return True
-        length, first_word = above.indent + len(above.text), _first_word(line)
-        # People who break lines by hand end them early, so a line need not be full to be continued.
-        goes_on = first_word[0].islower() or not _LINE_SENTENCE_END.search(above.text)
-        return goes_on and length >= (HALF if first_word[0].islower() else NEARLY_FULL) * self.characters
+    It does if its first word had no room there, or if it continues a sentence and the line above is long enough.
+    """
+    if width is None:
+        return False
+    if _length_with_next_word(above, line) > width:
+        return True
+    # People who break lines by hand end them early, so a line need not be full to be continued.
+    starts_small = line.text[0].islower()
+    goes_on = starts_small or not _LINE_SENTENCE_END.search(above.text)
+    return goes_on and above.indent + len(above.text) >= (HALF if starts_small else NEARLY_FULL) * width
 
 
 def are_entries(above: str, line: str) -> bool:
@@ -116,18 +110,16 @@ def _is_comparison(line: str) -> bool:
     return quoted is not None and _COMPARED.match(line, quoted.end()) is not None
 
 
-def find_width(lines: Sequence[TextLine]) -> Width:
-    """Return the width that a text's lines were wrapped at."""
+def find_width(lines: Sequence[TextLine]) -> int | None:
+    """Return the width in characters that a text's lines were wrapped at; None if they were not wrapped."""
     lengths = sorted(line.indent + len(line.text) for line in lines if line.text and not line.text.startswith("|"))
     if not lengths:
-        return Width(None)
+        return None
     # A few overlong lines, such as links, must not count as the width.
     widest = lengths[min(len(lengths) - 1, int(len(lengths) * (1 - OVERLONG_LINES_SHARE)))]
     if lengths[-1] > 2 * WIDEST_WRAPPED or not NARROWEST_WRAPPED <= widest <= WIDEST_FULL:
-        return Width(None)
-    if widest > WIDEST_WRAPPED and not _are_full(lines, widest):
-        return Width(None)
-    return Width(widest)
+        return None
+    return widest if widest <= WIDEST_WRAPPED or _are_full(lines, widest) else None
 
 
 def _are_full(lines: Sequence[TextLine], width: int) -> bool:
@@ -142,13 +134,9 @@ def _are_full(lines: Sequence[TextLine], width: int) -> bool:
     return broken and full >= FULL_LINES_SHARE * len(running)
 
 
-def _first_word(line: TextLine) -> str:
-    return line.text.split(None, 1)[0]
-
-
 def _length_with_next_word(above: TextLine, line: TextLine) -> int:
     """Return the length in characters that `above` would have with the first word of `line` appended."""
-    return above.indent + len(above.text) + 1 + len(_first_word(line))
+    return above.indent + len(above.text) + 1 + len(line.text.split(None, 1)[0])
 
 
 _FENCE = re.compile(r"(?:(`{3,})[^`]*|(~{3,}).*)\Z")
@@ -489,14 +477,9 @@ class _Parser:
     def _precedes_text(self, line: str) -> bool:
         """Return whether a short line is followed by a blank line and then running text."""
         below = self._following()
-        return bool(
-            not self._text(1)
-            and below
-            and line[0].isupper()
-            and len(line.split()) <= MOST_PLAIN_WORDS
-            and not line.endswith(":")
-            and len(below.text.split()) > MOST_PLAIN_WORDS
-        )
+        if self._text(1) or below is None or not line[0].isupper() or line.endswith(":"):
+            return False
+        return len(line.split()) <= MOST_PLAIN_WORDS < len(below.text.split())
 
     def _titles(self, rest: str, line: str) -> bool:
         """Return whether the text after a number is a title and not a list item."""
@@ -551,7 +534,7 @@ class _Parser:
         """Return whether a line continues the item that begins with `first`."""
         if self._begins_block(line):
             return False
-        return line.indent > first.indent or self._width.joins(above, line)
+        return line.indent > first.indent or joins(above, line, self._width)
 
     def _begins_block(self, line: TextLine) -> bool:
         text = line.text
@@ -566,7 +549,7 @@ class _Parser:
         while (line := self._peek(0)) and line.text and not self._begins_block(line) and not self._is_table():
             above = groups[-1]
             # A wrapped line may begin like an entry by chance. Once a group has several lines it is running text.
-            if self._width.joins(above[-1], line) and not (len(above) == 1 and are_entries(above[0].text, line.text)):
+            if joins(above[-1], line, self._width) and not (len(above) == 1 and are_entries(above[0].text, line.text)):
                 groups[-1].append(line)
             else:
                 groups.append([line])

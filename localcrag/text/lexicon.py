@@ -14,11 +14,11 @@ import unicodedata
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from threading import Lock
-from typing import Protocol, TypeVar
+from typing import Any, TypeVar
 
 LAST_CODE_POINT = 0xFFFF
 """Last code point of the character classes; only historic scripts and mathematical letters have capitals beyond it."""
@@ -44,18 +44,13 @@ _ELIDED = re.compile(r"^[^\W\d_]{1,7}'(?=[^\W\d_])")
 _GROUPED = re.compile(r"\d{1,3}(?:\.\d{3})+(?:,\d+)?|\d+,\d+")
 
 
-class _Stemmer(Protocol):
-    def stemWord(self, word: str) -> str: ...  # noqa: N802 - snowballstemmer's name
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Lexicon:
     """The words of one language, in lower case; a field with several words separates them by spaces."""
 
     code: str
     name: str
-    snowball: str
-    """Snowball's name for the language."""
+    """The English name of the language, and in lower case Snowball's name for it."""
     common: str
     """Frequent words, by which the language of a text is recognised."""
     asks: str
@@ -72,7 +67,7 @@ class Lexicon:
     """The word for "no" as the answer to a question."""
     numbers: str
     """Number words for 2 to 19, then 20, 30 … 90, in order."""
-    more_numbers: dict[str, int]
+    more_numbers: dict[str, int] = field(default_factory=dict)
     """Other forms of number words, with their values."""
     defines: str
     """Regular expression for the beginning of a question for a definition, up to the word to be defined."""
@@ -90,7 +85,7 @@ class Lexicon:
         """Function words, which carry no meaning of their own."""
         from bm25s import stopwords  # noqa: PLC0415 - the import takes half a second, and English does not need it
 
-        known: Iterable[str] = getattr(stopwords, f"STOPWORDS_{self.snowball.upper()}")
+        known: Iterable[str] = getattr(stopwords, f"STOPWORDS_{self.name.upper()}")
         own = (self.common, self.asks, self.pronouns, self.prepositions, self.conditions, self.negation, self.no)
         return (frozenset(known) | {word for some in own for word in some.split()}) - self.values.keys()
 
@@ -101,15 +96,11 @@ class Lexicon:
         digits = [*range(2, 20), *range(20, 100, 10)]
         return {word: str(n) for word, n in [*zip(words, digits, strict=True), *self.more_numbers.items()]}
 
-    @cached_property
-    def preposition_words(self) -> frozenset[str]:
-        """The set of prepositions."""
-        return frozenset(self.prepositions.split())
+    preposition_words = cached_property(lambda self: frozenset(self.prepositions.split()))
+    """The set of prepositions."""
 
-    @cached_property
-    def pronoun_pattern(self) -> re.Pattern[str]:
-        """Pattern for a pronoun."""
-        return any_word_pattern(self.pronouns)
+    pronoun_pattern = cached_property(lambda self: any_word_pattern(self.pronouns))
+    """Pattern for a pronoun."""
 
     @cached_property
     def shortened(self) -> re.Pattern[str]:
@@ -117,40 +108,26 @@ class Lexicon:
         words = "|".join(f"[{word[0]}{word[0].upper()}]{re.escape(word[1:])}" for word in self.abbreviations.split())
         return re.compile(rf"\b(?:{words})\.\s*$")
 
-    @cached_property
-    def denies(self) -> re.Pattern[str]:
-        """Pattern for a negation."""
-        return any_word_pattern(f"{self.negation} {self.no}")
+    denies = cached_property(lambda self: any_word_pattern(f"{self.negation} {self.no}"))
+    """Pattern for a negation."""
 
-    @cached_property
-    def limits(self) -> re.Pattern[str]:
-        """Pattern for a word that restricts a statement."""
-        return any_word_pattern(self.conditions)
+    limits = cached_property(lambda self: any_word_pattern(self.conditions))
+    """Pattern for a word that restricts a statement."""
 
-    @cached_property
-    def leading_no_pattern(self) -> re.Pattern[str]:
-        """Pattern for a "no" at the beginning of a sentence."""
-        return re.compile(rf"^\W*{_any(self.no)}\s*[,.:;!–—]\s*", re.IGNORECASE)
+    leading_no_pattern = cached_property(lambda self: re.compile(rf"^\W*{_any(self.no)}\s*[,.:;!–—]\s*", re.IGNORECASE))
+    """Pattern for a "no" at the beginning of a sentence."""
 
-    @cached_property
-    def joins(self) -> re.Pattern[str]:
-        """Pattern for a word that joins two statements."""
-        return any_word_pattern(self.opens)
+    joins = cached_property(lambda self: any_word_pattern(self.opens))
+    """Pattern for a word that joins two statements."""
 
-    @cached_property
-    def goes_on(self) -> re.Pattern[str]:
-        """Pattern for the beginning of a follow-up question."""
-        return re.compile(rf"^[¿¡\s]*{_any(self.opens)}", re.IGNORECASE)
+    goes_on = cached_property(lambda self: re.compile(rf"^[¿¡\s]*{_any(self.opens)}", re.IGNORECASE))
+    """Pattern for the beginning of a follow-up question."""
 
-    @cached_property
-    def definition_pattern(self) -> re.Pattern[str]:
-        """Pattern for a question for the meaning of one word."""
-        return re.compile(rf"^[¿\s]*{self.defines}[\w-]+\W*$", re.IGNORECASE)
+    definition_pattern = cached_property(lambda self: re.compile(rf"^[¿\s]*{self.defines}[\w-]+\W*$", re.IGNORECASE))
+    """Pattern for a question for the meaning of one word."""
 
-    @cached_property
-    def says_nothing(self) -> re.Pattern[str]:
-        """Pattern for a phrase whose pronoun refers to nothing."""
-        return re.compile(self.impersonal, re.IGNORECASE)
+    says_nothing = cached_property(lambda self: re.compile(self.impersonal, re.IGNORECASE))
+    """Pattern for a phrase whose pronoun refers to nothing."""
 
     @cached_property
     def another(self) -> re.Pattern[str]:
@@ -179,7 +156,7 @@ class Lexicon:
 
     def stem(self, word: str) -> str:
         """Return the stem that all forms of a word share."""
-        return _stem(self.snowball, word)
+        return _stem(self.name, word)
 
 
 def any_word_pattern(words: str) -> re.Pattern[str]:
@@ -193,25 +170,26 @@ def _any(words: str) -> str:
     return rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b"
 
 
-_stemmers: dict[str, _Stemmer] = {}
 _stemmer_lock = Lock()
 """Lock for the stemmers: a stemmer stores the word that it works on, so two threads must not share it."""
 
 
 @lru_cache(maxsize=100_000)
-def _stem(snowball: str, word: str) -> str:
+def _stem(language: str, word: str) -> str:
+    with _stemmer_lock:
+        return str(_stemmer(language).stemWord(word))
+
+
+@cache
+def _stemmer(language: str) -> Any:
     from snowballstemmer import stemmer  # noqa: PLC0415 - English does not need it
 
-    with _stemmer_lock:
-        if snowball not in _stemmers:
-            _stemmers[snowball] = stemmer(snowball)
-        return _stemmers[snowball].stemWord(word)
+    return stemmer(language.lower())
 
 
 FRENCH = Lexicon(
     code="fr",
     name="French",
-    snowball="french",
     common="le la les un une des du de et ou à au aux en dans sur sous avec pour par que qui se son sa ses est sont "
     "était sera être a ont avoir ne pas plus mais comme sans entre ce cet cette ces il elle ils elles on nous vous je "
     "mon ma notre votre leur leurs si aussi très peut peuvent doit doivent chaque autre depuis jusque selon y d' l' "
@@ -238,7 +216,6 @@ FRENCH = Lexicon(
 GERMAN = Lexicon(
     code="de",
     name="German",
-    snowball="german",
     common="der die das den dem des ein eine einen einem einer eines und oder aber ist sind war wird werden wurde "
     "wurden hat haben hatte kann können muss müssen soll sollen darf dürfen nicht kein keine auf für mit von zu zum "
     "zur im am aus bei nach über unter durch als auch nur wenn dass sich ich wir sie er es ihr ihre man mein meine "
@@ -269,7 +246,6 @@ GERMAN = Lexicon(
 ITALIAN = Lexicon(
     code="it",
     name="Italian",
-    snowball="italian",
     common="il lo la i gli le un uno una e o di del dello della dei degli delle a al allo alla ai agli alle da dal "
     "dalla dai in nel nella nei nelle con su sul sulla per tra fra che si suo sua è sono era essere ha hanno non più "
     "ma come senza questo questa questi queste se già molto anche ci mi mio mia nostro può possono deve devono ogni "
@@ -286,7 +262,6 @@ ITALIAN = Lexicon(
     no="no",
     numbers="due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici sedici "
     "diciassette diciotto diciannove venti trenta quaranta cinquanta sessanta settanta ottanta novanta",
-    more_numbers={},
     defines=r"(?:(?:che )?cos['’]è|che cosa (?:è|sono)|chi (?:è|sono|era)|(?:che )?cosa (?:sono|significa)) "
     r"(?:un[ao]? |un['’])?",
     abbreviations="n art artt tel ca cfr pag pagg cap fig",
@@ -298,7 +273,6 @@ ITALIAN = Lexicon(
 PORTUGUESE = Lexicon(
     code="pt",
     name="Portuguese",
-    snowball="portuguese",
     common="o a os as um uma e ou de do da dos das em no na nos nas ao à aos com por pelo pela para que se seu sua "
     "seus suas é são foi era está estão ser há não mais mas como sem sobre entre este esta isto esse essa isso já "
     "muito também lhe eu você meu minha nosso pode podem deve devem cada outro outra desde até durante tem têm",
@@ -323,7 +297,6 @@ PORTUGUESE = Lexicon(
 RUSSIAN = Lexicon(
     code="ru",
     name="Russian",
-    snowball="russian",
     common="и в во не на с со по к ко из за от до для о об у при что как это его её ее их он она они мы вы я но а или "
     "если же бы был была было были есть быть нет только также так может можно должен должна должны все всех который "
     "которая которые которых после перед между через более чтобы этого этой этот эти этих уже ещё еще будет под без "
@@ -355,7 +328,6 @@ RUSSIAN = Lexicon(
 SPANISH = Lexicon(
     code="es",
     name="Spanish",
-    snowball="spanish",
     common="el la los las un una unos unas y o de del al en con por para que se su sus lo es son fue era está están "
     "ser ha han hay no más pero como sin sobre entre este esta estos estas si ya muy también le les mi nos puede "
     "pueden debe deben cada otro otra desde hasta durante según tiene tienen",

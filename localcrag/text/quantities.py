@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from email.utils import parsedate_to_datetime
@@ -47,17 +48,10 @@ def _parse_date(written: str) -> date | None:
         if match := _ISO_DATE.match(written) or _PDF.match(written):
             return date(*map(int, match.groups()))
         for form in _DATE_FORMATS:
-            if found := _parse_format(written, form):
-                return found
+            with suppress(ValueError):
+                return datetime.strptime(written, form).replace(tzinfo=UTC).date()
         return parsedate_to_datetime(written).date()
     except (ValueError, TypeError, OverflowError):
-        return None
-
-
-def _parse_format(written: str, form: str) -> date | None:
-    try:
-        return datetime.strptime(written, form).replace(tzinfo=UTC).date()
-    except ValueError:
         return None
 
 
@@ -178,7 +172,7 @@ def comparable(text: str) -> str:
     text = _RANGE.sub(r"\1 to ", _CENTS.sub(r"\1", text))
     text = _PRICE.sub(_price, _PRICES.sub(r"\1\2\1", text))
     text = _LARGE.sub(lambda found: _times(found[1], found[2] or found[3]), text)
-    text = _WITH_UNIT.sub(_unit, _PERCENT.sub(" percent", text))
+    text = _WITH_UNIT.sub(lambda found: f"{found[1]} {UNITS.get(found[2], found[3])}", _PERCENT.sub(" percent", text))
     return _PER.sub("a ", _ORDINAL.sub(r"\1", text))
 
 
@@ -204,7 +198,3 @@ def _times(number: str, power: str) -> str:
     except InvalidOperation:
         return f"{number} {power}"
     return f"{value.normalize():f}"
-
-
-def _unit(found: re.Match[str]) -> str:
-    return f"{found[1]} {UNITS[found[2]] if found[2] else found[3]}"

@@ -141,10 +141,8 @@ def _words_with_terms(words: Sequence[str], terms: Sequence[str]) -> set[int]:
     word_of = [number for number, word in enumerate(spelled) for _ in word]
     found: set[int] = set()
     for term in filter(None, map(_letters, terms)):
-        at = letters.find(term)
-        while at >= 0:
-            found.update(word_of[at : at + len(term)])
-            at = letters.find(term, at + 1)
+        for place in re.finditer(f"(?={re.escape(term)})", letters):  # A look-ahead also finds places that overlap.
+            found.update(word_of[place.start() : place.start() + len(term)])
     return found
 
 

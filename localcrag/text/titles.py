@@ -48,7 +48,8 @@ _UNDERLINE = re.compile(r"\n[ \t]*(?:=+|-+|~+)[ \t]*\Z")
 # Texts at the top of a document or in its properties that do not say what the document is, in the most common
 # languages of word processors; they are compared without case and punctuation.
 _NO_TITLES = frozenset(
-    """
+    title.strip()
+    for title in """
     contents|table of contents|index|inhalt|inhaltsverzeichnis|inhaltsübersicht|sommaire|table des matières|índice|
     indice|sommario|contenido|tabla de contenido|inhoud|inhoudsopgave|spis treści|содержание|оглавление|目录|目次|
     confidential|strictly confidential|private and confidential|company confidential|proprietary and confidential|
@@ -61,10 +62,7 @@ _NO_TITLES = frozenset(
     anonymous|powerpoint-präsentation|présentation powerpoint|presentación de powerpoint|document title|about:blank|
     notitle|default|template|normal|unknown|united states|securities and exchange commission|
     united states securities and exchange commission
-    """.replace("\n", "")
-    .replace("    ", "")
-    .strip()
-    .split("|")
+    """.split("|")
 )
 _NUMBERED_NAME = re.compile(
     r"(?:document|dokument|layout|book|slide|folie|diapositive|untitled|scan|img|image|page|seite)\W?\d+"

@@ -31,17 +31,13 @@ def language() -> str:
 
 def gettext(text: str, /, **values: object) -> str:
     """Return a text in the chosen language, with `values` filled in."""
-    message = _catalogue().gettext(text) if text else ""
+    message = _chosen[0][1].gettext(text) if text else ""
     return message % values if values else message
 
 
 def ngettext(one: str, many: str, number: int, /, **values: object) -> str:
     """Return the singular or plural text for `number`, which fills in %(num)s."""
-    return _catalogue().ngettext(one, many, number) % {"num": number, **values}
-
-
-def _catalogue() -> standard.NullTranslations:
-    return _chosen[0][1]
+    return _chosen[0][1].ngettext(one, many, number) % {"num": number, **values}
 
 
 def gettext_noop(text: str) -> str:

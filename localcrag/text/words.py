@@ -231,13 +231,8 @@ def detect_question_language(question: str, usual: str) -> str:
 
 def question_language(question: str, languages: Mapping[str, int]) -> str:
     """Return the code of the language to read a question in; `languages` are the numbers of documents per language."""
-    return detect_question_language(question, main_language(languages))
-
-
-def main_language(languages: Mapping[str, int]) -> str:
-    """Return the language of most documents; English if no language with a lexicon occurs."""
     known = {one: number for one, number in languages.items() if one != OTHER_LANGUAGE}
-    return max(known, key=known.__getitem__, default=ENGLISH)
+    return detect_question_language(question, max(known, key=known.__getitem__, default=ENGLISH))
 
 
 def _by_script(text: str) -> str | None:

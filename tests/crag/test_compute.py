@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from localcrag.crag.context import Steps
-from localcrag.documents.chunking import join_pages, split_into_chunks
+from localcrag.documents.chunking import join_pages
 from localcrag.interfaces.cli import terminal
 from localcrag.interfaces.page.run_panel import panel
 from localcrag.pipeline import answer
@@ -24,6 +24,7 @@ from localcrag.records.run import Chat, ChatTurn, Run, TurnState
 from localcrag.runs import export as report
 from localcrag.runs import recording as record
 from localcrag.runs.export import ExportForm, export
+from tests.support.chunks import split_into_chunks
 from tests.support.desk import Desk
 from tests.support.fakes import FakeEmbedder, FakeScorer
 

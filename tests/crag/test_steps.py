@@ -14,7 +14,7 @@ from localcrag.crag.evaluate import apply_policy, usable, why_not_correct
 from localcrag.crag.grading import best
 from localcrag.crag.retrieve import document_shares, fuse
 from localcrag.documents import prepare
-from localcrag.documents.chunking import join_pages, split_into_chunks
+from localcrag.documents.chunking import join_pages
 from localcrag.records.documents import Chunk, Page
 from localcrag.records.enums import Action, Grade, Origin, Policy
 from localcrag.records.errors import GenerationError
@@ -22,6 +22,7 @@ from localcrag.records.passages import Evidence, GradedPassage, Thresholds, grad
 from localcrag.records.protocols import ChunkStore
 from localcrag.records.run import Message, Turn
 from localcrag.text.words import content_words
+from tests.support.chunks import split_into_chunks
 from tests.support.fakes import FakeEmbedder
 
 THRESHOLDS = Thresholds(upper=0.7, lower=0.3, strip=0.5)
@@ -148,8 +149,11 @@ def test_pages_in_a_row_are_named_as_one(numbers: list[int], named: str) -> None
 
 def test_a_page_is_unread_when_it_shows_something_and_nothing_of_it_is_in_a_chunk() -> None:
     pages = [Page(1, "Text."), Page(2, ""), Page(3, "", unread=True), Page(4, "\uf76f"), Page(5, " \n")]
-    assert prepare.lost_page_numbers(pages, [Chunk(1, 0, 5, "Text.")]) == [3, 4]
-    assert prepare.lost_page_numbers([Page(None, "Text.")], [Chunk(None, 0, 5, "Text.")]) == []
+    assert prepare.waiting_and_lost_pages(pages, [Chunk(1, 0, 5, "Text.")], recognised=False) == ([], [3, 4])
+    assert prepare.waiting_and_lost_pages([Page(None, "Text.")], [Chunk(None, 0, 5, "Text.")], recognised=False) == (
+        [],
+        [],
+    )
 
 
 def test_a_page_is_shared_out_evenly_instead_of_leaving_a_remainder() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from localcrag.crag.grading import MAX_CHARACTERS, complete_list, graded, list_continues, without_contained
-from localcrag.documents.chunking import join_pages, split_into_chunks
+from localcrag.documents.chunking import join_pages
 from localcrag.records.documents import Chunk, Page
 from localcrag.records.enums import Origin
 from localcrag.records.passages import Passage, Thresholds
@@ -17,6 +17,7 @@ from localcrag.records.protocols import Vectors
 from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.collections.vector_index import ChunkIndex
 from localcrag.storage.database import Database
+from tests.support.chunks import split_into_chunks
 from tests.support.desk import Desk
 from tests.support.fakes import FakeEmbedder, FakeScorer
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from localcrag.documents.ingest import ingest
-from localcrag.documents.prepare import AsFile, OpenDocument
+from localcrag.documents.prepare import AsFile, ReadingTools
 from localcrag.documents.readers.open_document import open_document
-from localcrag.records.documents import Member, Page
+from localcrag.records.documents import Member, OpenDocument, Page
 from localcrag.records.enums import IngestStatus
 from localcrag.records.ingest import IngestResult, Upload
 from localcrag.records.protocols import Vectors
@@ -27,23 +27,16 @@ from tests.support.fakes import FakeEmbedder
 BEFORE, AFTER = "The ferry leaves at noon. " * 40, "The ferry leaves at nine. " * 40
 
 
-class SlowReader:
-    """A document between whose first and second half something happens to its file."""
+def slow_document(path: Path, happens: Callable[[Path], object]) -> OpenDocument:
+    """Return a document between whose first and second half something happens to its file."""
 
-    media_type, page_count, dated, title = "text/plain", 2, None, None
-
-    def __init__(self, path: Path, happens: Callable[[Path], object]) -> None:
-        self._path, self._happens = path, happens
-        self.pages, self.members = self._pages(), self._no_members()
-
-    def _pages(self) -> Generator[Page, None, None]:
-        with self._path.open(encoding="utf-8") as file:
+    def pages() -> Generator[Page, None, None]:
+        with path.open(encoding="utf-8") as file:
             yield Page(1, file.read(len(BEFORE) // 2))
-            self._happens(self._path)
+            happens(path)
             yield Page(2, file.read())
 
-    def _no_members(self) -> Generator[Member, None, None]:
-        yield from ()
+    return dataclasses.replace(open_document(path, path.name), page_count=2, pages=pages())
 
 
 def replaced(path: Path) -> None:
@@ -89,7 +82,7 @@ def test_only_a_file_that_was_the_same_all_the_while_is_stored(
 ) -> None:
     path, store = tmp_path / "timetable.txt", opened(tmp_path)
     path.write_text(BEFORE, "utf-8")
-    result = added(path, store, lambda path, _name: SlowReader(path, happens))
+    result = added(path, store, lambda path, _name: slow_document(path, happens))
     if happens in {nothing, given_other_rights}:
         assert (result.status, store.text(path.name).replace("\f", "")) == (IngestStatus.ADDED, BEFORE)
         return
@@ -186,10 +179,10 @@ def added(
     as_file: AsFile | None = None,
 ) -> IngestResult:
     """Add a file, and return what became of it."""
-    events = ingest(
-        [Upload(path, path.name)], open_file=open_file, embedder=embedder or FakeEmbedder(), shelf=store,
-        index=ChunkIndex(store, path.parent / "index"), chunk_tokens=180,
+    tools = ReadingTools(
+        open_file=open_file, embedder=embedder or FakeEmbedder(), find=store.find, chunk_tokens=180,
         as_file=as_file or (lambda _: nullcontext(path.parent)),
     )  # fmt: skip
+    events = ingest([Upload(path, path.name)], tools, shelf=store, index=ChunkIndex(store, path.parent / "index"))
     (result,) = [one for one in events if isinstance(one, IngestResult) and one.document == path.name]
     return result

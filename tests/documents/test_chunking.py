@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import pytest
 
 from localcrag.documents import chunking
-from localcrag.documents.chunking import PORTION_CHARACTERS, PORTION_UNITS, split_into_chunks
+from localcrag.documents.chunking import PORTION_CHARACTERS, PORTION_UNITS
 from localcrag.records.documents import Chunk, Page
 from localcrag.records.ingest import IngestProgress
 from localcrag.text.blocks import Heading
 from localcrag.text.titles import with_context
+from tests.support.chunks import split_into_chunks
 from tests.support.fakes import FakeEmbedder
 
 

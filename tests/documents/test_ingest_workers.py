@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from localcrag.documents.ingest import ingest
+from localcrag.documents.prepare import ReadingTools
 from localcrag.documents.readers.process import ReaderProcesses
 from localcrag.records.documents import Member
 from localcrag.records.enums import IngestStatus
@@ -51,8 +52,11 @@ class Collection:
     def add(self, paths: list[Path], workers: int) -> Generator[IngestEvent, None, None]:
         readers = self.readers.shared(workers)
         return ingest(
-            [Upload(path, path.name) for path in paths], open_file=readers.open_document, embedder=FakeEmbedder(),
-            shelf=self.store, index=self.index, chunk_tokens=60, as_file=self.as_file, unlock=readers.unlocked,
+            [Upload(path, path.name) for path in paths],
+            ReadingTools(
+                open_file=readers.open_document, embedder=FakeEmbedder(), find=self.store.find, chunk_tokens=60,
+                as_file=self.as_file, unlock=readers.unlocked,
+            ), shelf=self.store, index=self.index,
             workers=workers, abandon=readers.abandon, transaction=self.database.transaction,
         )  # fmt: skip
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from localcrag.documents.ingest import ingest
+from localcrag.documents.prepare import ReadingTools
 from localcrag.documents.readers.open_document import open_document
 from localcrag.documents.scans import ReadPage, ScanTools, read_scans
 from localcrag.records.documents import Document, Member, ScannedLine, ScannedPage
@@ -69,8 +70,11 @@ class Shelf:
 
     def add(self, path: Path | None = None, name: str = "lease.pdf", *, recognise: bool = True) -> IngestResult:
         events = ingest(
-            [Upload(path or self.file, name)], open_file=open_document, embedder=self.embedder, shelf=self.store,
-            index=self.index, chunk_tokens=60, as_file=self.as_file, read_scans=recognise,
+            [Upload(path or self.file, name)],
+            ReadingTools(
+                open_file=open_document, embedder=self.embedder, find=self.store.find, chunk_tokens=60,
+                as_file=self.as_file, read_scans=recognise,
+            ), shelf=self.store, index=self.index,
         )  # fmt: skip
         return [event for event in events if isinstance(event, IngestResult)][-1]
 

@@ -291,7 +291,7 @@ winds must be able to tell them apart."""
 
 
 def test_a_wrapped_text_is_a_paragraph_and_one_of_short_lines_is_not() -> None:
-    assert find_width(split_lines(WRAPPED)).characters is not None
+    assert find_width(split_lines(WRAPPED)) is not None
     assert [kind for kind, _ in kinds(WRAPPED)] == ["paragraph"]
     lines = WRAPPED + "\n\nPhone 0117 555 0193.\nSundays closed.\nKey at the pub."
     assert [kind for kind, _ in kinds(lines)] == ["paragraph", "line", "line", "line"]
@@ -321,5 +321,5 @@ WIDE = textwrap.fill(
     ],
 )
 def test_lines_beyond_the_usual_width_are_wrapped_where_most_are_full(text: str, wrapped: bool) -> None:
-    assert (find_width(split_lines(text)).characters is not None) is wrapped
+    assert (find_width(split_lines(text)) is not None) is wrapped
     assert (len(kinds(text)) == 1) is wrapped

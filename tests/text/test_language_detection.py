@@ -15,7 +15,7 @@ from localcrag.interfaces.page import renderers
 from localcrag.records.documents import Document
 from localcrag.records.evaluation_set import AnswerLocation, Question
 from localcrag.settings import ENGLISH_EMBEDDER, load
-from localcrag.text.words import OTHER_LANGUAGE, detect_question_language, detect_text_language, main_language
+from localcrag.text.words import OTHER_LANGUAGE, detect_question_language, detect_text_language, question_language
 from tests.support.other_languages import LEASES
 
 
@@ -68,8 +68,8 @@ def test_a_question_is_in_the_language_of_the_documents_unless_its_words_say_ano
 
 
 def test_the_usual_language_is_that_of_most_documents_among_those_whose_words_are_known() -> None:
-    assert main_language({"de": 2, "en": 1, OTHER_LANGUAGE: 3}) == "de"
-    assert main_language({OTHER_LANGUAGE: 1}) == main_language({}) == "en"
+    assert question_language("42?", {"de": 2, "en": 1, OTHER_LANGUAGE: 3}) == "de"
+    assert question_language("42?", {OTHER_LANGUAGE: 1}) == question_language("42?", {}) == "en"
 
 
 def test_documents_in_a_language_without_words_here_are_named_in_the_list_and_by_doctor() -> None:

@@ -14,6 +14,7 @@ from localcrag.app.models.hardware import cores, page_workers, workers
 from localcrag.app.models.lifecycle import LoadedModels
 from localcrag.app.shared_state import CurrentSettings, LazyCache
 from localcrag.documents.ingest import ingest
+from localcrag.documents.prepare import ReadingTools
 from localcrag.documents.readers.process import ReaderProcesses
 from localcrag.documents.scans import Recogniser, ScanTools, read_scans
 from localcrag.records.documents import Document, Member, PagePicture, ScannedPage
@@ -176,14 +177,17 @@ class Collections:
         readers = self._adding.shared(at_once)
         yield from ingest(
             uploads,
-            open_file=readers.open_document,
-            embedder=opened.embedder,
+            ReadingTools(
+                open_file=readers.open_document,
+                embedder=opened.embedder,
+                find=opened.store.find,
+                chunk_tokens=self._settings.now.chunk_tokens,
+                as_file=self._as_file,
+                unlock=readers.unlocked,
+                read_scans=self._settings.now.read_scans,
+            ),
             shelf=opened.store,
             index=self.opened.following(name),
-            chunk_tokens=self._settings.now.chunk_tokens,
-            as_file=self._as_file,
-            unlock=readers.unlocked,
-            read_scans=self._settings.now.read_scans,
             workers=at_once,
             abandon=readers.abandon,
             transaction=self._home(collection).together,

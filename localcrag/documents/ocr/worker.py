@@ -14,7 +14,7 @@ import io
 import math
 import os
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import accumulate
 from pathlib import Path
@@ -73,8 +73,8 @@ class OcrEngine:
         engine._load_rec_model().session.session = _session(RECOGNISER, threads)
         self._engine = engine
 
-    def read(self, picture: bytes) -> Generator[None, None, ScannedPage]:
-        """Read a picture; yield before every few lines. Raises OSError if it is no picture."""
+    def read(self, picture: bytes, checkpoint: Callable[[], None] = lambda: None) -> ScannedPage:
+        """Return a picture's text; call `checkpoint` before every few lines. Raises OSError if it is no picture."""
         pixels = _pixels(picture)
         turn, (corners, crops) = 0, self._find_lines(pixels)
         # If most lines are taller than wide, the page lies on its side.
@@ -91,7 +91,7 @@ class OcrEngine:
         # Lines of similar length are read together, because the shorter lines of a call are padded.
         order = sorted(range(len(crops)), key=lambda place: crops[place].shape[1] / crops[place].shape[0])
         for at in range(0, len(order), LINES_AT_ONCE):
-            yield
+            checkpoint()
             some = order[at : at + LINES_AT_ONCE]
             read = self._engine.recognize_txt([crops[place] for place in some])
             for place, text, score in zip(some, read.txts, read.scores, strict=True):
@@ -193,17 +193,13 @@ def _engine(threads: int) -> OcrEngine:
 
 
 def _answer(asked: dict[str, Any], picture: bytes, out: IO[bytes]) -> None:
+    def wait() -> None:
+        send(out, {"goes": "on?"})
+        if not receive(sys.stdin.buffer):
+            raise BrokenPipeError
+
     try:
-        reading = _engine(asked["threads"]).read(picture)
-        while True:
-            try:
-                next(reading)
-            except StopIteration as end:
-                send(out, {"page": end.value.plain()})
-                return
-            send(out, {"goes": "on?"})
-            if not receive(sys.stdin.buffer):
-                raise BrokenPipeError
+        send(out, {"page": _engine(asked["threads"]).read(picture, wait).plain()})
     except MemoryError:
         send(out, {"error": f"that takes more than {MOST_MEMORY // 2**30} GB of memory"})
     except BrokenPipeError:

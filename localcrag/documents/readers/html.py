@@ -9,9 +9,8 @@ from __future__ import annotations
 import codecs
 import re
 import string
-from collections.abc import Callable, Generator, Sequence
-from dataclasses import dataclass, replace
-from itertools import accumulate, islice
+from collections.abc import Generator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,10 +18,10 @@ from typing import Any
 import lxml.html
 
 from localcrag.documents.readers import kinds
-from localcrag.documents.readers.text import decode, normalise
+from localcrag.documents.readers.text import decode, normalise, place_headings
 from localcrag.records.documents import Page
 from localcrag.records.errors import UnreadableDocument
-from localcrag.text.blocks import CODE_INDENT, Heading, escape_cell, markdown_row
+from localcrag.text.blocks import CODE_INDENT, escape_cell, markdown_row
 from localcrag.text.places import SheetRow
 from localcrag.text.titles import is_date
 from localcrag.text.words import one_line
@@ -58,19 +57,18 @@ MAX_SPAN = 100  # columns or rows that one cell may span
 MOST_HEADER_ROWS = 4
 
 
-def data_rows(table: Element, flat: Callable[[Element], str]) -> list[tuple[str, str]] | None:
+def data_rows(table: Element) -> list[tuple[str, str]] | None:
     """Return a line per row with its cells separated, or None if the table is page layout.
 
-    Each line comes with its row's place in a spreadsheet, empty if it has none. `flat` returns the text of an element
-    as one line.
+    Each line comes with its row's place in a spreadsheet, empty if it has none.
     """
     if next(table.iterdescendants(*LAYOUT_TAGS), None) is not None:
         return None
-    captions = [flat(caption) for caption in table.iterchildren("caption") if is_displayed(caption)]
+    captions = [_one_line(caption) for caption in table.iterchildren("caption") if is_displayed(caption)]
     elements = [row for row in table.iter("tr") if is_displayed(row) and is_displayed(row.getparent())]
     carried: dict[int, tuple[int, str]] = {}
     heads = _header_rows(elements)
-    rows = [_cells(row, carried, flat, repeated=number < heads) for number, row in enumerate(elements)]
+    rows = [_cells(row, carried, repeated=number < heads) for number, row in enumerate(elements)]
     if _is_layout(table, rows):
         return None
     header = _merge_header(rows[:heads])
@@ -124,9 +122,7 @@ def _line(cells: Sequence[str]) -> str:
     return markdown_row(shown) if filled[0] else CELL_SEPARATOR.join(map(escape_cell, shown))
 
 
-def _cells(
-    row: Element, carried: dict[int, tuple[int, str]], flat: Callable[[Element], str], *, repeated: bool
-) -> list[str]:
+def _cells(row: Element, carried: dict[int, tuple[int, str]], *, repeated: bool) -> list[str]:
     """Return a row's cells by column.
 
     `carried` maps a column to a cell that extends down: the number of rows left, and its text. If `repeated`, as in a
@@ -135,7 +131,7 @@ def _cells(
     cells: list[str] = []
     for cell in row.iterchildren("td", "th"):
         _fill(cells, carried)
-        text = flat(cell) if is_displayed(cell) else ""
+        text = _one_line(cell) if is_displayed(cell) else ""
         rows_below = _span(cell, "rowspan") - 1
         for shown in (text, *[text if repeated else ""] * (_span(cell, "colspan") - 1)):
             if rows_below:
@@ -184,11 +180,9 @@ def heading_level(element: Element) -> int:
 
 def _is_bold(paragraph: Element) -> bool:
     """Return whether a paragraph has text, and all of it is bold."""
-    if paragraph.text and not paragraph.text.isspace():
+    if any(text and not text.isspace() for text in (paragraph.text, *(child.tail for child in paragraph))):
         return False
     children = [child for child in paragraph if isinstance(child.tag, str)]
-    if any(child.tail and not child.tail.isspace() for child in paragraph):
-        return False
     bold = [child.tag in BOLD for child in children if child.tag in BOLD or child.text_content().strip()]
     return bool(bold) and all(bold)
 
@@ -241,16 +235,7 @@ BULLET = "* "
 DEEPEST_INDENT = 8  # levels of nested lists; markup can nest them without limit
 
 
-@dataclass(frozen=True, slots=True)
-class DisplayedPage:
-    """The lines of a page, which of them are headings, and which are rows of a spreadsheet, with their places in it."""
-
-    lines: list[str]
-    headings: list[Marked]
-    rows: list[tuple[int, str]]
-
-
-def parse_page(markup: str, name: str) -> DisplayedPage:
+def _parse_page(markup: str, name: str) -> _Text:
     """Return the text of a page. Raises UnreadableDocument if the markup cannot be parsed."""
     # lxml refuses a string whose XML declaration names an encoding; this string is decoded already.
     markup = re.sub(r"^\s*<\?xml[^>]*>", "", markup)
@@ -260,7 +245,7 @@ def parse_page(markup: str, name: str) -> DisplayedPage:
     try:
         root = html.document_fromstring(markup, parser=parser)
     except etree.ParserError:
-        return DisplayedPage([], [], [])  # nothing in it but comments
+        return _Text()  # nothing in it but comments
     except (etree.LxmlError, ValueError) as error:
         raise _unreadable(name, str(error)) from error
     if any(entry.type_name == "ERR_RESOURCE_LIMIT" for entry in parser.error_log):
@@ -274,7 +259,7 @@ def _unreadable(name: str, reason: str) -> UnreadableDocument:
     )
 
 
-def _walk(root: Element) -> DisplayedPage:
+def _walk(root: Element) -> _Text:
     text = _Text()
     text.start(root)
     # A stack of iterators instead of recursion, because pages may be nested deeply.
@@ -288,13 +273,14 @@ def _walk(root: Element) -> DisplayedPage:
             text.write(parent.tail if path else None)
         elif not is_displayed(child):
             text.write(child.tail)
-        elif child.tag == "table" and (rows := data_rows(child, _one_line)) is not None:
+        elif child.tag == "table" and (rows := data_rows(child)) is not None:
             text.write_rows(rows)
             text.write(child.tail)
         else:
             text.start(child)
             path.append((child, iter(child)))
-    return text.finish()
+    text.finish()
+    return text
 
 
 def _one_line(element: Element) -> str:
@@ -304,13 +290,16 @@ def _one_line(element: Element) -> str:
 
 
 class _Text:
-    """A page's text during layout: the finished lines, and the pieces of the line that is still open."""
+    """A page's text during layout: the finished `lines`, and the pieces of the line that is still open.
+
+    `headings` and `rows` say which of the lines are headings, and rows of a spreadsheet, with their places in it.
+    """
 
     def __init__(self) -> None:
-        self._lines: list[str] = []
-        self._headings: list[Marked] = []
-        self._rows: list[tuple[int, str]] = []
-        self._sheet_rows_in_words = ""
+        self.lines: list[str] = []
+        self.headings: list[Marked] = []
+        self.rows: list[tuple[int, str]] = []
+        self._sheet_row = ""
         self._heading_from = 0
         self._pieces: list[str] = []
         self._gap = False  # an empty line is due before the next one
@@ -334,8 +323,8 @@ class _Text:
             self._marker = self._next_marker(element.get("value"))
             self._widths[-1:] = [len(self._marker)] if self._widths else []
         if heading_level(element):
-            self._heading_from = len(self._lines)
-        self._sheet_rows_in_words = element.get(SHEET_ROW_ATTRIBUTE, self._sheet_rows_in_words)
+            self._heading_from = len(self.lines)
+        self._sheet_row = element.get(SHEET_ROW_ATTRIBUTE, self._sheet_row)
         self.write(element.text)
 
     def end(self, element: Element) -> None:
@@ -344,7 +333,7 @@ class _Text:
             # The paragraphs of a list item stay together.
             self._break(spaced=tag in SPACED and len(self._numbers) <= (tag in LISTS))
         if SHEET_ROW_ATTRIBUTE in element.attrib:
-            self._sheet_rows_in_words = ""
+            self._sheet_row = ""
         if level := heading_level(element):
             self._note_heading(level)
         if tag in VERBATIM:
@@ -361,22 +350,22 @@ class _Text:
 
     def write_rows(self, rows: list[tuple[str, str]]) -> None:
         self._break(spaced=True)
-        for row, self._sheet_rows_in_words in rows:
+        for row, self._sheet_row in rows:
             self._pieces.append(row)
             self._break(spaced=False)
-        self._sheet_rows_in_words = ""
+        self._sheet_row = ""
         self._gap = True
 
-    def finish(self) -> DisplayedPage:
+    def finish(self) -> None:
         self._break(spaced=False)
-        return DisplayedPage(self._lines, drop_bold_runs(self._headings, len(self._lines)), self._rows)
+        self.headings = drop_bold_runs(self.headings, len(self.lines))
 
     def _note_heading(self, level: int) -> None:
         """Record the lines of the heading that ends here."""
-        first, behind = self._heading_from, len(self._lines)
-        first += first < behind and not self._lines[first]  # the empty line in front of it
-        if can_be_heading(" ".join(self._lines[first:behind]), level, in_list=bool(self._numbers)):
-            self._headings.append((first, behind, level))
+        first, behind = self._heading_from, len(self.lines)
+        first += first < behind and not self.lines[first]  # the empty line in front of it
+        if can_be_heading(" ".join(self.lines[first:behind]), level, in_list=bool(self._numbers)):
+            self.headings.append((first, behind, level))
         self._heading_from = behind
 
     def _break(self, *, spaced: bool) -> None:
@@ -386,13 +375,13 @@ class _Text:
             # No more than one empty line in a row, even in code: it costs nothing and saves tokens.
             code = re.sub(r"\n\s*\n", "\n\n", text.strip("\n")).split("\n")
             lines = [" " * CODE_INDENT + line for line in code] if self._verbatim else [" ".join(text.split())]
-            if self._gap and self._lines:
-                self._lines.append("")
+            if self._gap and self.lines:
+                self.lines.append("")
             self._gap = False
             for line in lines:
-                if self._sheet_rows_in_words:
-                    self._rows.append((len(self._lines), self._sheet_rows_in_words))
-                self._lines.append((self._indent() + line).rstrip())
+                if self._sheet_row:
+                    self.rows.append((len(self.lines), self._sheet_row))
+                self.lines.append((self._indent() + line).rstrip())
         self._gap = self._gap or spaced
 
     def _indent(self) -> str:
@@ -476,20 +465,10 @@ def render(markup: str, name: str) -> Page:
 
     Scripts, styles and hidden parts are left out. Raises UnreadableDocument if the markup cannot be parsed.
     """
-    shown = parse_page(markup, name)
+    shown = _parse_page(markup, name)
     # Normalise line by line, to know where each line begins; a newline never composes with its neighbours.
     lines = [normalise(line).replace("\N{SOFT HYPHEN}", "") for line in shown.lines]
-    starts = [0, *accumulate(len(line) + 1 for line in lines)]
-    headings = []
-    for first, behind, level in islice(shown.headings, MOST_HEADINGS):
-        indent = len(lines[first]) - len(lines[first].lstrip())
-        headings.append(Heading(starts[first] + indent, starts[behind] - 1, level))
-    rows = ((line, SHEET_ROW.fullmatch(place)) for line, place in shown.rows)
-    return Page(
-        None,
-        "\n".join(lines),
-        headings=tuple(found for found in headings if found.start < found.end),
-        rows=tuple(
-            SheetRow(starts[line], one_line(normalise(place[2])), int(place[1])) for line, place in rows if place
-        ),
-    )
+    starts, headings = place_headings(lines, shown.headings[:MOST_HEADINGS])
+    places = ((line, SHEET_ROW.fullmatch(place)) for line, place in shown.rows)
+    rows = ((starts[line], one_line(normalise(place[2])), int(place[1])) for line, place in places if place)
+    return Page(None, "\n".join(lines), headings=headings, rows=tuple(SheetRow(*row) for row in rows))

@@ -212,7 +212,9 @@ def media_type(path: Path, head: bytes) -> str | None:
         return RTF
     if found == ZIP:
         return _archive_type(path)
-    return _compound_type(path) if found == OLE else None
+    if found != OLE:
+        return None
+    return MSG if has_stream(path, MESSAGE_STREAM) else _COMPOUND.get(anydoc.format_from_bytes(path.read_bytes()))
 
 
 def describe(path: Path, head: bytes) -> str:
@@ -265,10 +267,6 @@ def _archive_type(path: Path) -> str | None:
     return next((kind for folder, kind, _ in _FOLDERS if _is_ooxml(names, folder)), None)
 
 
-def _compound_type(path: Path) -> str | None:
-    return MSG if has_stream(path, MESSAGE_STREAM) else _COMPOUND.get(anydoc.format_from_bytes(path.read_bytes()))
-
-
 def _is_ooxml(names: set[str], folder: str) -> bool:
     return "[Content_Types].xml" in names and any(name.startswith(f"{folder}/") for name in names)
 
@@ -279,6 +277,5 @@ def _describe_archive(path: Path) -> str:
             names = set(archive.namelist())
     except ZIP_ERRORS:
         return "a damaged ZIP archive"
-    if words := next((words for folder, _, words in _FOLDERS if _is_ooxml(names, folder)), None):
-        return words
-    return "an OpenDocument file or an e-book" if "mimetype" in names else ZIP
+    other = "an OpenDocument file or an e-book" if "mimetype" in names else ZIP
+    return next((words for folder, _, words in _FOLDERS if _is_ooxml(names, folder)), other)

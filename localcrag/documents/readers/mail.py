@@ -30,6 +30,7 @@ from localcrag.records.errors import UnreadableDocument
 from localcrag.text.blocks import Heading
 from localcrag.text.places import UniqueNames
 from localcrag.text.quantities import MONTHS
+from localcrag.text.words import one_line
 
 EMAIL_TYPE = "message/rfc822"
 LEAST_PIXELS = 150_000
@@ -55,7 +56,8 @@ def attachments(letter: EmailMessage) -> Iterator[tuple[EmailMessage, bool]]:
     """Yield the parts that are files of their own, each with whether it is a picture within the text."""
     try:
         found = list(_attached_parts(letter))
-        referred = _content_ids(letter) if any(map(_is_picture, found)) else set()
+        written = _CID_REFERENCE.findall(_html(letter)) if any(map(_is_picture, found)) else []
+        referred = {unquote(one.decode("latin-1")) for one in written}
     except MALFORMED:
         return
     for part in found:
@@ -66,36 +68,6 @@ def attachments(letter: EmailMessage) -> Iterator[tuple[EmailMessage, bool]]:
             inside, counts = False, True
         if counts:
             yield part, inside
-
-
-def pictures_in_html(letter: EmailMessage, seen: set[bytes]) -> Iterator[tuple[str, bytes]]:
-    """Yield the large pictures embedded in an e-mail's HTML that are new (`was_seen`), each with a name."""
-    html = _html(letter)
-    if b"base64," in html:
-        yield from pictures_in(html.decode("latin-1"), LEAST_PIXELS, seen)
-
-
-def mhtml_pictures(page: EmailMessage) -> Iterator[tuple[str, bytes]]:
-    """Yield the pictures of a web page saved in one file that may show text, each once and with a name.
-
-    The limits are those for pictures embedded in HTML, which are yielded, too.
-    """
-    seen: set[bytes] = set()
-    for part in _attached_parts(page):
-        try:
-            is_shown = _is_picture(part) and part.get_content_type() not in _DRAWINGS
-            data = content(part) if is_shown else b""
-            named = file_name(part) if is_new(data, LEAST_ON_A_PAGE, seen) else ""
-        except (*MALFORMED, RecursionError):
-            continue
-        if named:
-            yield named, data
-    yield from pictures_in(_html(page).decode("latin-1"), LEAST_ON_A_PAGE, seen)
-
-
-def is_signature(part: EmailMessage) -> bool:
-    """Return whether a part is the signature of an e-mail."""
-    return part.get_content_type() in _SIGNATURES
 
 
 def file_name(part: EmailMessage) -> str:
@@ -176,10 +148,6 @@ def _is_large_enough(part: EmailMessage) -> bool:
     return len(data) >= LEAST_BYTES if shows is None else shows
 
 
-def _content_ids(letter: EmailMessage) -> set[str]:
-    return {unquote(one.decode("latin-1")) for one in _CID_REFERENCE.findall(_html(letter))}
-
-
 def _html(letter: EmailMessage) -> bytes:
     try:
         part = letter.get_body(("html",))
@@ -209,15 +177,13 @@ def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int
 
     Raises UnreadableDocument, both here and while pages are read.
     """
-    if media_type == kinds.MSG:
-        if kinds.identify(head) != kinds.OLE:
-            raise kinds.mismatch(path, name, outlook.OUTLOOK, head)
-        return None, _pages([outlook.read_message(path, name, whole=False)], name, media_type)
-    kinds.expect_text(path, name, "an e-mail", head)
-    data = _read_bytes(path, name)
+    if media_type != kinds.MSG:
+        kinds.expect_text(path, name, "an e-mail", head)
+    elif kinds.identify(head) != kinds.OLE:
+        raise kinds.mismatch(path, name, outlook.OUTLOOK, head)
+    letters = _read_emails(path, name, media_type, whole=False)
     if media_type != MBOX:
-        return None, _pages([data], name, media_type)
-    letters = _split_mailbox(data)
+        return None, _pages(letters, name, media_type)
     if not letters or len(letters) > MOST_EMAILS:
         raise UnreadableDocument(
             f"{name} cannot be read as a mailbox: it has {len(letters):,} messages, and localcrag reads 1 to "
@@ -234,26 +200,42 @@ def members(path: Path, name: str, media_type: str) -> Generator[Member, None, N
     """
     names = UniqueNames()
     seen: set[bytes] = set()
-    for number, one in enumerate(_read_emails(path, name, media_type), start=1):
+    for number, one in enumerate(_read_emails(path, name, media_type, whole=True), start=1):
         letter = _parsed(one)
         folder, sent = f"{number}/" if media_type == MBOX else "", _seconds(letter)
         for part, inside in attachments(letter):
-            if not is_signature(part) and not (inside and was_seen(content(part), seen)):
+            if part.get_content_type() not in _SIGNATURES and not (inside and was_seen(content(part), seen)):
                 yield _member(part, names, folder, sent)
-        for named, data in pictures_in_html(letter, seen):
+        html = _html(letter)
+        in_html = pictures_in(html.decode("latin-1"), LEAST_PIXELS, seen) if b"base64," in html else ()
+        for named, data in in_html:
             yield Member(names.of(safe_path(f"{folder}{named}")), data, sent)
 
 
 def pictures_of_page(path: Path, name: str) -> Generator[Member, None, None]:
-    """Yield the pictures of a web page saved in one file (MHTML) that may show text."""
-    names = UniqueNames()
-    for named, data in mhtml_pictures(_parsed(_read_bytes(path, name))):
+    """Yield the pictures of a web page saved in one file (MHTML) that may show text, each once.
+
+    The limits are those for pictures embedded in HTML, which are yielded, too.
+    """
+    names, seen = UniqueNames(), set[bytes]()
+    page = _parsed(_read_bytes(path, name))
+    for part in _attached_parts(page):
+        try:
+            is_shown = _is_picture(part) and part.get_content_type() not in _DRAWINGS
+            data = content(part) if is_shown else b""
+            named = file_name(part) if is_new(data, LEAST_ON_A_PAGE, seen) else ""
+        except (*MALFORMED, RecursionError):
+            continue
+        if named:
+            yield Member(names.of(safe_path(named)), data)
+    for named, data in pictures_in(_html(page).decode("latin-1"), LEAST_ON_A_PAGE, seen):
         yield Member(names.of(safe_path(named)), data)
 
 
-def _read_emails(path: Path, name: str, media_type: str) -> Sequence[bytes | EmailMessage]:
+def _read_emails(path: Path, name: str, media_type: str, *, whole: bool) -> Sequence[bytes | EmailMessage]:
+    """Return the e-mails of a file; those of Outlook with their attachments if `whole`."""
     if media_type == kinds.MSG:
-        return [outlook.read_message(path, name, whole=True)]
+        return [outlook.read_message(path, name, whole=whole)]
     data = _read_bytes(path, name)
     return _split_mailbox(data) if media_type == MBOX else [data]
 
@@ -261,10 +243,7 @@ def _read_emails(path: Path, name: str, media_type: str) -> Sequence[bytes | Ema
 def date_and_subject(path: Path, media_type: str) -> tuple[str | None, str]:
     """Return when an e-mail was sent, as an ISO date, and its subject; None and empty if it does not have them."""
     try:
-        is_outlook = media_type == kinds.MSG
-        letter = (
-            outlook.read_message(path, path.name, whole=False) if is_outlook else _parsed(_read_bytes(path, path.name))
-        )
+        letter = _parsed(_read_emails(path, path.name, media_type, whole=False)[0])
         sent = _sent(letter)
         return sent.date().isoformat() if sent else None, header_value(letter, "Subject")
     except (*MALFORMED, RecursionError):
@@ -319,7 +298,8 @@ def _page(letter: EmailMessage, name: str, *, head_too: bool, titled: bool) -> P
     written = f"{written}\n\n" if head_too and (written := _sender_sentence(letter)) else ""
     front = normalise(subject + written)
     headings = tuple(Heading(one.start + len(front), one.end + len(front), one.level) for one in body.headings)
-    below = [*_addresses(letter), *(f"Attached: {one}" for one in _attachment_names(letter))] if head_too else []
+    files = (str(part.get_filename() or part.get_content_type()) for part, _ in attachments(letter))
+    below = [*_addresses(letter), *(f"Attached: {one_line(file)}" for file in files)] if head_too else []
     behind = "".join(f"\n\n{line}" for line in below)
     return Page(None, f"{front}{body.text}{normalise(behind)}", headings=headings)
 
@@ -398,8 +378,3 @@ def _body(letter: EmailMessage, name: str) -> Page:
     if part.get_content_subtype() == "html":
         return render(text, name)
     return Page(None, text.strip("\n"))
-
-
-def _attachment_names(letter: EmailMessage) -> Iterator[str]:
-    for part, _ in attachments(letter):
-        yield " ".join(str(part.get_filename() or part.get_content_type()).split())

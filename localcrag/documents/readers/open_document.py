@@ -10,24 +10,22 @@ from __future__ import annotations
 import re
 import stat
 import zipfile
-from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import closing
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePath
 from types import MappingProxyType
-from typing import Any, Never, TypeVar
+from typing import Any, TypeVar
 
 import lxml.html
 import pypdfium2
 
-from localcrag.documents.readers import html, kinds, mail, packages, text
-from localcrag.documents.readers import pictures as _data_pictures
-from localcrag.documents.readers import pictures as shown_pictures
+from localcrag.documents.readers import html, kinds, mail, packages, pictures, text
 from localcrag.documents.readers.office import encrypted, office, word
 from localcrag.documents.readers.pdf import reader, scanned
 from localcrag.documents.readers.text import CONVERTERS
-from localcrag.records.documents import ARCHIVE, PDF_TYPE, Member, Page, ScannedPage
+from localcrag.records.documents import ARCHIVE, PDF_TYPE, Member, OpenDocument, Page, ScannedPage
 from localcrag.records.errors import DocumentError, EmptyDocument, UnreadableDocument, UnsupportedDocument
 from localcrag.text.quantities import iso_date
 from localcrag.text.titles import FRONT_MATTER, stated_title
@@ -93,24 +91,25 @@ def _pdf_properties(path: Path) -> Properties:
 
 def _ooxml_properties(path: Path) -> Properties:
     with zipfile.ZipFile(path) as archive:
-        properties = _parsed(archive, CORE_PROPERTIES)
-    found = [properties.findtext(DCTERMS + name) for name in ("modified", "created")]
-    day = _first(written for written in found if written != PYTHON_DOCX_TEMPLATE)
-    return Properties(day, _title(properties.findtext(f"{DC}title")))
+        return _xml_properties(_parsed(archive, CORE_PROPERTIES), f"{DCTERMS}modified", f"{DCTERMS}created")
 
 
 def _odf_properties(path: Path) -> Properties:
     with zipfile.ZipFile(path) as archive:
-        properties = _parsed(archive, "meta.xml")
-    days = [properties.findtext(f".//{name}") for name in (f"{DC}date", f"{ODF_META}creation-date")]
-    return Properties(_first(days), _title(properties.findtext(f".//{DC}title")))
+        return _xml_properties(_parsed(archive, "meta.xml"), f"{DC}date", f"{ODF_META}creation-date")
 
 
 def _epub_properties(path: Path) -> Properties:
     with zipfile.ZipFile(path) as archive:
         root = _parsed(archive, "META-INF/container.xml").find(f".//{CONTAINER}rootfile")
-        about = _parsed(archive, "" if root is None else root.get("full-path", ""))
-    return Properties(_first([about.findtext(f".//{DC}date")]), _title(about.findtext(f".//{DC}title")))
+        return _xml_properties(_parsed(archive, "" if root is None else root.get("full-path", "")), f"{DC}date")
+
+
+def _xml_properties(properties: Any, *days: str) -> Properties:
+    """Return the title and the first date, of the elements called `days`."""
+    found = (properties.findtext(f".//{day}") for day in days)
+    dated = _first(written for written in found if written != PYTHON_DOCX_TEMPLATE)
+    return Properties(dated, _title(properties.findtext(f".//{DC}title")))
 
 
 def _rtf_properties(path: Path) -> Properties:
@@ -226,93 +225,71 @@ _REMEDIES: Mapping[str, str] = MappingProxyType(
 """Advice for files of these kinds, which differs from the advice for most kinds."""
 
 
-@dataclass(frozen=True)
-class ParsedDocument:
-    """A document whose pages are still to be read.
-
-    `page_count` is None for kinds of file without pages. `members` are files within it, to be read after its pages. An
-    archive has no pages, and neither has an office file with pictures and no text.
-
-    `dated` is the ISO date that the document itself states, `title` the title in its properties; None if there is none
-    that is plausible. Exhausting or closing `pages` closes the file. Reading them raises the errors of `open_document`.
-    """
-
-    media_type: str
-    page_count: int | None
-    pages: Generator[Page, None, None]
-    dated: str | None
-    title: str | None
-    members: Generator[Member, None, None]
-
-
-def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = MappingProxyType({})) -> ParsedDocument:
+def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = MappingProxyType({})) -> OpenDocument:
     """Open the file at `path`; `name` is the document's name.
 
     The extension of `name` determines the kind if the content does not. `scans` are pages that text recognition has
     read, by their numbers from 1.
 
-    Raises UnsupportedDocument, UnreadableDocument, EncryptedDocument and EmptyDocument.
+    Raises UnsupportedDocument, UnreadableDocument, EncryptedDocument and EmptyDocument, also while pages are read.
     """
     suffix = Path(name).suffix.lower()
-    try:
+    with _os_errors_explained(name):
         head = _head(path, name)
         if encrypted.is_locked_office(path, head):
             raise encrypted.office_refusal(path.read_bytes(), name)
         if encrypted.is_locked_open_document(path, head):
             raise encrypted.open_document_refusal(path, name)
         by_content = kinds.media_type(path, head)
-        media_type = by_content or SUPPORTED.get(suffix) or _type_without_extension(name)
+        media_type = by_content or SUPPORTED.get(suffix)
+        if media_type is None and PurePath(name).name.lower() in WITHOUT_EXTENSION:
+            media_type = "text/plain"
         if media_type is None:
             raise _unsupported(name, suffix)
         if media_type == ARCHIVE:
-            members = packages.open_members(path, name, head)
-            return ParsedDocument(media_type, None, _no_items(), None, None, members)
+            return _archive(packages.open_members(path, name, head))
         page_count, pages = _open_pages(media_type, path, name, head, scans, recognised=by_content is not None)
-    except OSError as error:
-        raise _open_error(name, error) from error
     known = read_properties(path, media_type)
-    members = mail.members(path, name, media_type) if media_type in (mail.EML, mail.MBOX, kinds.MSG) else _no_items()
-    document = ParsedDocument(media_type, page_count, pages, known.dated, known.title, members)
-    return _with_pictures(document, path, name)
+    is_mail = media_type in (mail.EML, mail.MBOX, kinds.MSG)
+    members = mail.members(path, name, media_type) if is_mail else _yield_all(())
+    return _with_pictures(OpenDocument(media_type, page_count, pages, known.dated, known.title, members), path, name)
 
 
-def _with_pictures(document: ParsedDocument, path: Path, name: str) -> ParsedDocument:
-    """Return a document with the pictures that it shows instead of text; without any text, it is an archive of them."""
-    if document.media_type == mail.MHTML:
-        return _with_embedded_pictures(document, mail.pictures_of_page(path, name), name)
-    is_notebook = document.media_type == "text/plain" and name.lower().endswith(_data_pictures.NOTEBOOK)
-    if is_notebook or document.media_type in _data_pictures.TYPES:
-        return _with_embedded_pictures(document, _data_pictures.pictures_in_data(path, is_notebook=is_notebook), name)
-    shown = shown_pictures.picture_parts(path, document.media_type)
-    if not shown:
+def _with_pictures(document: OpenDocument, path: Path, name: str) -> OpenDocument:
+    """Return a document with the pictures that it shows; without any text, it is an archive of them.
+
+    The pictures of an office file only count if they show more than its text says.
+    """
+    embedded = _embedded_pictures(document.media_type, path, name)
+    shown = [] if embedded else pictures.picture_parts(path, document.media_type)
+    if not embedded and not shown:
         return replace(document, pages=_raise_if_empty(document.pages, name))
-    try:
+    with _os_errors_explained(name):
         pages = list(document.pages)
-    except OSError as error:
-        raise _open_error(name, error) from error
-    if not shown_pictures.pictures_matter(shown, pages):
+        has_text = any(page.text.strip() for page in pages)
+        if not embedded and pictures.pictures_matter(shown, pages):
+            embedded = pictures.read_pictures(path, shown)
+            pages = [replace(page, unread=False) for page in pages]
+        elif embedded and not has_text:
+            found = list(embedded)
+            embedded = _yield_all(found) if found else None
+    if not embedded:
         return replace(document, pages=_raise_if_empty(_yield_all(pages), name))
-    members = shown_pictures.read_pictures(path, shown)
-    if not any(page.text.strip() for page in pages):
-        return ParsedDocument(ARCHIVE, None, _no_items(), None, None, members)
-    seen = [replace(page, unread=False) for page in pages]
-    return replace(document, pages=_yield_all(seen), members=members)
+    return replace(document, pages=_yield_all(pages), members=embedded) if has_text else _archive(embedded)
 
 
-def _with_embedded_pictures(
-    document: ParsedDocument, pictures: Generator[Member, None, None], name: str
-) -> ParsedDocument:
-    """Return a text with the pictures that are embedded in it; without any other text, it is an archive of them."""
-    try:
-        pages = list(document.pages)
-        if any(page.text.strip() for page in pages):
-            return replace(document, pages=_yield_all(pages), members=pictures)
-        found = list(pictures)
-    except OSError as error:
-        raise _open_error(name, error) from error
-    if not found:
-        return replace(document, pages=_raise_if_empty(_yield_all(pages), name))
-    return ParsedDocument(ARCHIVE, None, _no_items(), None, None, _yield_all(found))
+def _embedded_pictures(media_type: str, path: Path, name: str) -> Generator[Member, None, None] | None:
+    """Return the pictures within a text, such as a web page; None for other kinds of file."""
+    if media_type == mail.MHTML:
+        return mail.pictures_of_page(path, name)
+    is_notebook = media_type == "text/plain" and name.lower().endswith(pictures.NOTEBOOK)
+    if is_notebook or media_type in pictures.TYPES:
+        return pictures.pictures_in_data(path, is_notebook=is_notebook)
+    return None
+
+
+def _archive(members: Generator[Member, None, None]) -> OpenDocument:
+    return OpenDocument(ARCHIVE, None, _yield_all(()), None, None, members)
 
 
 def unlocked(path: Path, name: str, password: str) -> bytes:
@@ -321,15 +298,13 @@ def unlocked(path: Path, name: str, password: str) -> bytes:
     Raises PasswordNeeded if the password is wrong, UnreadableDocument, and EncryptedDocument if no password can open
     it.
     """
-    try:
+    with _os_errors_explained(name):
         head = _head(path, name)
         if kinds.identify(head) == kinds.PDF:
             return reader.unlocked(path, name, password)
         if kinds.identify(head) == kinds.ZIP:
             return encrypted.unlocked_open_document(path, name, password, head)
         return encrypted.unlocked_office(path.read_bytes(), name, password)
-    except OSError as error:
-        raise _open_error(name, error) from error
 
 
 def _open_pages(
@@ -343,20 +318,12 @@ def _open_pages(
         return office.open_pages(path, name, head, media_type, recognised=recognised)
     if media_type in (mail.EML, mail.MBOX, mail.MHTML, kinds.MSG):
         return mail.open_pages(path, name, head, media_type)
-    whole = {
-        kinds.DOCX: word.open_pages,
-        kinds.HTML_TYPE: html.open_pages,
-        "application/xhtml+xml": html.open_pages,
-    }
+    whole = {kinds.DOCX: word.open_pages, kinds.HTML_TYPE: html.open_pages, "application/xhtml+xml": html.open_pages}
     return None, whole.get(media_type, text.open_pages)(path, name, head)
 
 
 def _yield_all(read: Sequence[_Read]) -> Generator[_Read, None, None]:
     yield from read
-
-
-def _no_items() -> Generator[Never, None, None]:
-    yield from ()
 
 
 def _head(path: Path, name: str) -> bytes:
@@ -375,20 +342,12 @@ def _head(path: Path, name: str) -> bytes:
 def _raise_if_empty(pages: Generator[Page, None, None], name: str) -> Generator[Page, None, None]:
     """Pass on the pages; raise EmptyDocument after the last if no page had or showed any text."""
     empty = True
-    try:
+    with _os_errors_explained(name), closing(pages):
         for page in pages:
             empty = empty and not page.unread and not page.text.strip()
             yield page
-    except OSError as error:
-        raise _open_error(name, error) from error
-    finally:
-        pages.close()
     if empty:
         raise _empty(name)
-
-
-def _type_without_extension(name: str) -> str | None:
-    return "text/plain" if PurePath(name).name.lower() in WITHOUT_EXTENSION else None
 
 
 def _unsupported(name: str, suffix: str) -> DocumentError:
@@ -400,10 +359,16 @@ def _unsupported(name: str, suffix: str) -> DocumentError:
     return UnsupportedDocument(f"{name} was left out: there is no reader for {kind}. {_REMEDIES.get(suffix, most)}")
 
 
-def _open_error(name: str, error: OSError) -> UnreadableDocument:
-    return UnreadableDocument(
-        f"{name} cannot be opened: {error.strerror or error}. Check that the file is there and that you may read it."
-    )
+@contextmanager
+def _os_errors_explained(name: str) -> Iterator[None]:
+    """Raise UnreadableDocument instead of an OSError."""
+    try:
+        yield
+    except OSError as error:
+        raise UnreadableDocument(
+            f"{name} cannot be opened: {error.strerror or error}. "
+            "Check that the file is there and that you may read it."
+        ) from error
 
 
 def _empty(name: str) -> EmptyDocument:

@@ -102,8 +102,7 @@ def _decompress(body: bytes, size: int) -> bytes:
     return bytes(out)
 
 
-LIST = MESSAGE_STREAM
-"""The stream with the list of short properties; for long ones, it contains their lengths."""
+# The stream called MESSAGE_STREAM is the list of short properties; for long ones, it contains their lengths.
 _IN_FILE, _IN_MESSAGE, _IN_PART = 32, 24, 8
 """Bytes before the first entry of a list: in the file, in a message within it, in a recipient or attachment."""
 _ENTRY = struct.Struct("<HHIQ")
@@ -130,7 +129,7 @@ class MessageProperties:
     @classmethod
     def from_message(cls, folder: Folder, begins: int = _IN_FILE) -> MessageProperties:
         """Return the properties of a message. Raises ValueError if it has no list of them."""
-        if not folder.has(LIST):
+        if not folder.has(MESSAGE_STREAM):
             raise ValueError("it has no list of properties")
         plain = cls(folder, _short(folder, begins))
         return replace(plain, encoding=next(filter(None, (_encoding(plain.number(one)) for one in _CODE_PAGES)), None))
@@ -163,7 +162,7 @@ class MessageProperties:
     def message(self, tag: int) -> MessageProperties | None:
         """Return a message within this one, None if there is none."""
         folder = self._folder.folder(_stream(tag, _FOLDER))
-        return MessageProperties.from_message(folder, _IN_MESSAGE) if folder and folder.has(LIST) else None
+        return MessageProperties.from_message(folder, _IN_MESSAGE) if folder and folder.has(MESSAGE_STREAM) else None
 
     def within(self, begins: str) -> Iterator[MessageProperties]:
         """Yield recipients or attachments, in order of their numbers."""
@@ -172,7 +171,7 @@ class MessageProperties:
 
 
 def _short(folder: Folder, begins: int) -> dict[int, int]:
-    data = (folder.stream(LIST) or b"")[begins:]
+    data = (folder.stream(MESSAGE_STREAM) or b"")[begins:]
     entries = _ENTRY.iter_unpack(data[: len(data) // _ENTRY.size * _ENTRY.size])
     return {number: value & _NUMBERS[kind] for kind, number, _, value in entries if kind in _NUMBERS}
 
@@ -238,7 +237,7 @@ def _to_email(message: MessageProperties, name: str, *, whole: bool, depth: int 
 
 
 def _set_headers(made: EmailMessage, message: MessageProperties) -> None:
-    made.set_raw("Subject", _encode_header(message.text(SUBJECT)))
+    made.set_raw("Subject", Header(" ".join(message.text(SUBJECT).split()), "utf-8").encode())
     senders = (_person(message.text(named), message, addresses) for named, addresses in SENDER)
     made.set_raw("From", next(filter(None, senders), ""))
     recipients = message.within("__recip_version1.0_")
@@ -263,11 +262,6 @@ def _person(name: str, properties: MessageProperties, addresses: tuple[int, ...]
 def _format_person(name: str, address: str = "") -> str:
     # Some programs put names that are addresses in quotation marks.
     return formataddr((" ".join(name.split()).strip("'"), address), "utf-8")
-
-
-def _encode_header(text: str) -> str:
-    """Return the value of a header, encoded to characters that are valid in any header."""
-    return Header(" ".join(text.split()), "utf-8").encode()
 
 
 def _sent(message: MessageProperties) -> datetime | None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from calendar import timegm
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
+from io import BytesIO
 from pathlib import Path
 
 from localcrag.documents.readers import kinds
@@ -79,6 +81,20 @@ def read_part(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bytes:
     """Return a part, up to the size in the directory; `ZipFile.read` unpacks all of it before it compares."""
     with archive.open(part) as file:
         return file.read(part.file_size) + file.read(1)  # At the end, zipfile checks the checksum.
+
+
+def read_parts(archive: zipfile.ZipFile, pattern: re.Pattern[str]) -> dict[str, bytes]:
+    """Return the parts of which `pattern` matches the whole name, by their names."""
+    return {part.filename: read_part(archive, part) for part in archive.infolist() if pattern.fullmatch(part.filename)}
+
+
+def packed(parts: Iterable[tuple[zipfile.ZipInfo | str, bytes]]) -> BytesIO:
+    """Return a ZIP archive of these parts, as a file in memory."""
+    made = BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for part, data in parts:
+            archive.writestr(part, data)
+    return made
 
 
 def damaged(name: str, what: str, error: Exception) -> UnreadableDocument:

@@ -8,14 +8,15 @@ process.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from localcrag.privacy.child_process import ChildProcess, ProcessPool, WorkerFailed
 from localcrag.privacy.worker_process import Frame
-from localcrag.records.documents import Box, Member, Page, PagePicture, Recognised, ScannedPage
+from localcrag.records.documents import Box, Member, OpenDocument, Page, PagePicture, Recognised, ScannedPage
 from localcrag.records.errors import (
     DocumentError,
     EmptyDocument,
@@ -38,18 +39,6 @@ _GENTLY = "gently"
 """The value of GENTLY in worker.py, which is not imported here because it imports the parsers."""
 
 
-@dataclass(frozen=True, slots=True)
-class RemoteDocument:
-    """A document whose pages are still to be read; like the readers' own class."""
-
-    media_type: str
-    page_count: int | None
-    pages: Generator[Page, None, None]
-    dated: str | None
-    title: str | None
-    members: Generator[Member, None, None]
-
-
 class ReaderProcesses(ProcessPool):
     """Processes that read files, started when they are needed."""
 
@@ -59,7 +48,7 @@ class ReaderProcesses(ProcessPool):
 
     def open_document(
         self, path: Path, name: str, scans: Mapping[int, ScannedPage] = MappingProxyType({})
-    ) -> RemoteDocument:
+    ) -> OpenDocument:
         """Open a file; `name` is that of the document.
 
         `scans` are the pages that text recognition has read, by their numbers. Raises DocumentError, also while pages
@@ -68,11 +57,11 @@ class ReaderProcesses(ProcessPool):
         process = self.take()
         read = {str(number): page.plain() for number, page in scans.items()}
         first, _ = self._asked(process, {"path": str(path.absolute()), "name": name, "scans": read})
+        frames = self._frames(process, name)
         # The reader sends pages first; their generator passes the first message about members on to the other.
-        next_one: list[Frame] = []
-        pages = self._pages(process, name, next_one)
-        members = self._members(process, name, next_one)
-        return RemoteDocument(first["media_type"], first["pages"], pages, first["dated"], first["title"], members)
+        first_member: list[Frame] = []
+        pages, members = _pages(frames, first_member), _members(frames, first_member)
+        return OpenDocument(first["media_type"], first["pages"], pages, first["dated"], first["title"], members)
 
     def unlocked(self, path: Path, name: str, password: str) -> bytes:
         """Return a file's content without its password. Raises PasswordNeeded if it is wrong, and DocumentError."""
@@ -123,34 +112,37 @@ class ReaderProcesses(ProcessPool):
             raise error
         return content, attached
 
-    def _pages(self, process: ChildProcess, name: str, after: list[Frame]) -> Generator[Page, None, None]:
-        """Yield the pages; `after` gets the first message about files within the document, if there are any."""
+    def _frames(self, process: ChildProcess, name: str) -> Generator[Frame, None, None]:
+        """Yield the messages about pages and members."""
         try:
             content, attached = self._next(process, name)
-            while "end" not in content and "member" not in content:
-                text = attached.decode("utf-8", "surrogatepass")
-                headings = tuple(Heading(*heading) for heading in content["headings"])
-                recognised = tuple(Recognised(*part) for part in content["recognised"])
-                rows = tuple(SheetRow(*row) for row in content["rows"])
-                yield Page(content["number"], text, content["unread"], headings, recognised, rows)
-                content, attached = self._next(process, name)
-        except GeneratorExit:
-            self.drop(process)  # The pages that it has read ahead are not needed any more.
-            raise
-        if "member" in content:
-            after.append((content, attached))
-        else:
-            self.give_back(process)
-
-    def _members(self, process: ChildProcess, name: str, after: list[Frame]) -> Generator[Member, None, None]:
-        if not after:
-            return
-        content, attached = after.pop()
-        try:
             while "end" not in content:
-                yield Member(content["member"], attached, content["changed"], content["failed"])
+                yield content, attached
                 content, attached = self._next(process, name)
         except GeneratorExit:
-            self.drop(process)
+            self.drop(process)  # The messages that it has sent ahead are not needed any more.
             raise
         self.give_back(process)
+
+
+def _pages(frames: Generator[Frame, None, None], first_member: list[Frame]) -> Generator[Page, None, None]:
+    """Yield the pages; `first_member` gets the first message about files within the document, if there are any."""
+    try:
+        for content, attached in frames:
+            if "member" in content:
+                first_member.append((content, attached))
+                return
+            text = attached.decode("utf-8", "surrogatepass")
+            headings = tuple(Heading(*heading) for heading in content["headings"])
+            recognised = tuple(Recognised(*part) for part in content["recognised"])
+            rows = tuple(SheetRow(*row) for row in content["rows"])
+            yield Page(content["number"], text, content["unread"], headings, recognised, rows)
+    except GeneratorExit:
+        frames.close()
+        raise
+
+
+def _members(frames: Generator[Frame, None, None], first_member: list[Frame]) -> Generator[Member, None, None]:
+    with closing(frames):
+        for content, attached in chain(first_member, frames if first_member else ()):
+            yield Member(content["member"], attached, content["changed"], content["failed"])

@@ -11,7 +11,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Any
@@ -22,7 +22,7 @@ from localcrag.documents.readers import kinds
 from localcrag.documents.readers.pictures import without_pictures
 from localcrag.records.documents import Page
 from localcrag.records.errors import UnreadableDocument
-from localcrag.text.blocks import markdown_row
+from localcrag.text.blocks import Heading, markdown_row
 
 DEEPEST = 6
 """Levels of titles in Markdown."""
@@ -186,11 +186,6 @@ _TEX_LEFT_OUT = re.compile(
     r"|\\(?:hline|toprule|midrule|bottomrule|maketitle|tableofcontents|centering|noindent|newpage|clearpage|\\)(?![a-zA-Z])"
 )
 _TEX_AROUND = re.compile(r"\\(?:text[a-z]+|emph|underline|footnote|caption|url|paragraph|mbox)\*?\{([^{}]*)\}")
-
-
-def to_markdown(text: str, name: str) -> str:
-    """Return a file's text as Markdown, by its extension. Text of most other kinds stays unchanged."""
-    return CONVERTERS.get(PurePath(name).suffix.lower(), str)(text)
 
 
 def _code(text: str) -> str:
@@ -393,12 +388,28 @@ def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None
 
 def _pages(path: Path, name: str) -> Generator[Page, None, None]:
     content = without_pictures(normalise(decode(path.read_bytes(), name)))
-    yield Page(None, to_markdown(content, name))
+    # Text of most other kinds stays unchanged.
+    yield Page(None, CONVERTERS.get(PurePath(name).suffix.lower(), str)(content))
 
 
 def normalise(text: str) -> str:
     """Return `text` in NFC, with newlines as line ends, and without control characters except newline and tab."""
     return unicodedata.normalize("NFC", UNWANTED.sub("", NEWLINES.sub("\n", text)))
+
+
+def place_headings(
+    lines: Sequence[str], marked: Iterable[tuple[int, int, int]]
+) -> tuple[list[int], tuple[Heading, ...]]:
+    """Return the offset of each line in the text that the lines make up, and the headings in it.
+
+    In `marked`, each heading has its first line, the line behind its last, and its level.
+    """
+    starts = [0, *accumulate(len(line) + 1 for line in lines)]
+    headings = []
+    for first, behind, level in marked:
+        indent = len(lines[first]) - len(lines[first].lstrip())
+        headings.append(Heading(starts[first] + indent, starts[behind] - 1, level))
+    return starts, tuple(found for found in headings if found.start < found.end)
 
 
 def decode(data: bytes, name: str, declared: str | None = None) -> str:
@@ -469,11 +480,7 @@ def _mostly_utf8(data: bytes) -> str | None:
     # With more stray bytes than a tenth of the valid characters beyond ASCII, the text is in another encoding.
     if strays * 10 > beyond_ascii:
         return None
-    return re.sub("[\udc80-\udcff]", lambda stray: _stray(stray[0]), text)
-
-
-def _stray(character: str) -> str:
-    return bytes([ord(character) - 0xDC00]).decode("cp1252", "replace")
+    return re.sub("[\udc80-\udcff]", lambda one: bytes([ord(one[0]) - 0xDC00]).decode("cp1252", "replace"), text)
 
 
 def _guess(data: bytes, name: str) -> str:

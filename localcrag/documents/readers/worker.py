@@ -51,8 +51,7 @@ def answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
             rows = [(row.start, row.sheet, row.number) for row in page.rows]  # `astuple` takes ten times as long.
             send(out, {**about, "rows": rows}, page.text.encode("utf-8", "surrogatepass"))
         for member in document.members:
-            about_member = {"member": member.name, "changed": member.changed, "failed": member.error}
-            send(out, about_member, member.data)
+            send(out, {"member": member.name, "changed": member.changed, "failed": member.error}, member.data)
         send(out, {"end": True})
     except DocumentError as error:
         send(out, {"error": type(error).__name__, "said": str(error), "known": getattr(error, "known", None)})

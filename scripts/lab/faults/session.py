@@ -14,7 +14,7 @@ from lab.faults.world import kind
 from localcrag.app.assembly import Assembly
 from localcrag.app.chats import Conversations
 from localcrag.documents.ingest import ingest
-from localcrag.documents.prepare import checksum
+from localcrag.documents.prepare import ReadingTools, checksum
 from localcrag.documents.readers.open_document import open_document
 from localcrag.records.errors import LocalcragError, StoreError
 from localcrag.records.ingest import IngestEvent, IngestResult, Upload
@@ -129,12 +129,15 @@ class Session:
         collections = self._app.collections
         return ingest(
             self._uploads,
-            open_file=open_document,
-            embedder=FakeEmbedder(),
+            ReadingTools(
+                open_file=open_document,
+                embedder=FakeEmbedder(),
+                find=collections.store("default").find,
+                chunk_tokens=settings_of(self._data).chunk_tokens,
+                as_file=collections._as_file,
+            ),
             shelf=collections.store("default"),
             index=collections.index("default"),
-            chunk_tokens=settings_of(self._data).chunk_tokens,
-            as_file=collections._as_file,
             transaction=collections._home("default").together,
         )
 

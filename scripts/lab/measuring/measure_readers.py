@@ -20,17 +20,16 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 
-from localcrag.documents.prepare import UnpackLimits, add_members
+from localcrag.documents.prepare import DEEPEST, UnpackLimits
 from localcrag.documents.readers.process import PATIENCE, ReaderProcesses
-from localcrag.records.documents import ARCHIVE, Member
-from localcrag.records.errors import DocumentError, UnsupportedDocument
-from localcrag.records.ingest import IngestEvent, IngestResult, Upload
+from localcrag.records.documents import ARCHIVE
+from localcrag.records.errors import DocumentError, UnreadableDocument, UnsupportedDocument
+from localcrag.records.ingest import Upload
 
 COLUMNS = ("files", "read", "scans", "pages of scans", "not a kind that is read", "refused", "faults")
 SECONDS = ("s a file", "slowest", "s a page")
@@ -68,13 +67,9 @@ class Looking:
         self.readers = ReaderProcesses(patience)
         self.looked: list[Looked] = []
 
-    def look(self, upload: Upload, room: UnpackLimits, depth: int = 0) -> Generator[IngestEvent, None, None]:
-        """Read a file and the files inside it, and keep the results. Yields nothing, unlike the app's own generator."""
+    def look(self, upload: Upload, room: UnpackLimits, depth: int = 0) -> None:
+        """Read a file and the files inside it, and keep the results."""
         start = time.perf_counter()
-
-        def add(member: Upload, _: ExitStack) -> Generator[IngestEvent, None, None]:
-            return self.look(member, room, depth + 1)
-
         try:
             document = self.readers.open_document(upload.path, upload.name)
             pages = list(document.pages)
@@ -84,21 +79,19 @@ class Looking:
                 scans = sum(page.unread for page in pages)
                 self.looked.append(Looked(upload.name, took, letters=letters, pages=len(pages), scans=scans))
             with closing(document.members) as members, tempfile.TemporaryDirectory() as folder:
-                written = partial(_as_file, Path(folder))
-                for event in add_members(upload.name, members, add, room, as_file=written, depth=depth):
-                    if isinstance(event, IngestResult):
-                        self.looked.append(Looked(event.document, 0.0, event.error))
+                for member in members:
+                    if depth == DEEPEST:
+                        raise UnreadableDocument(f"{upload.name} lies within {DEEPEST} other files.")
+                    if member.error:
+                        self.looked.append(Looked(f"{upload.name}/{member.name}", 0.0, member.error))
+                        continue
+                    room.take(member, upload.name)
+                    path = Path(folder, "member")
+                    path.write_bytes(member.data)
+                    self.look(Upload(path, f"{upload.name}/{member.name}"), room, depth + 1)
         except DocumentError as error:
             supported = not isinstance(error, UnsupportedDocument)
             self.looked.append(Looked(upload.name, time.perf_counter() - start, str(error), supported=supported))
-        yield from ()
-
-
-@contextmanager
-def _as_file(folder: Path, member: Member) -> Iterator[Path]:
-    path = folder / "member"
-    path.write_bytes(member.data)
-    yield path
 
 
 def catalogue_of(folder: Path) -> dict[str, int]:
@@ -114,7 +107,7 @@ def looked_through(given: argparse.Namespace, looking: Looking) -> Iterator[tupl
         if given.each:
             print(f"{path.relative_to(given.folder)} …", end=" ", file=sys.stderr, flush=True)
         before = len(looking.looked)
-        list(looking.look(Upload(path, path.name), UnpackLimits()))
+        looking.look(Upload(path, path.name), UnpackLimits())
         looked = looking.looked[before:]
         if given.each:
             print(f"{sum(one.seconds for one in looked):.2f} s", file=sys.stderr, flush=True)

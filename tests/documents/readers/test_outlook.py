@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from localcrag.documents.readers import kinds, outlook
-from localcrag.documents.readers.open_document import ParsedDocument, open_document
+from localcrag.documents.readers.open_document import open_document
 from localcrag.documents.readers.outlook import unpack_rtf
+from localcrag.records.documents import OpenDocument
 from localcrag.records.errors import UnreadableDocument
 from tests.support.compound_files import compound
 from tests.support.outlook_files import Attached, Message, make_msg, packed
@@ -24,11 +25,11 @@ ADDRESS = "\n\nAda Thorne: ada@example.org"
 LETTER = Message(body=SAID, headers=f"From: x\n{DATE}\n")
 
 
-def opened(folder: Path, message: Message, name: str = "keys.msg") -> ParsedDocument:
+def opened(folder: Path, message: Message, name: str = "keys.msg") -> OpenDocument:
     return open_document(make_msg(folder / "a", message), name)
 
 
-def text_of(document: ParsedDocument) -> str:
+def text_of(document: OpenDocument) -> str:
     (page,) = document.pages
     return page.text
 

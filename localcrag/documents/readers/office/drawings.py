@@ -5,7 +5,6 @@ In OpenDocument files, the content of shapes, charts and comments is inserted in
 
 from __future__ import annotations
 
-import io
 import re
 import zipfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -195,7 +194,7 @@ def _int(written: str | None) -> int:
 
 CONTENT = "content.xml"
 MOST = 2_000
-"""Maximum shapes, charts and comments of a file, each."""
+"""Maximum shapes, charts and comments of a file, each, and of a sheet or slide together."""
 _ODF = "urn:oasis:names:tc:opendocument:xmlns"
 _OFFICE, _TEXT, _TABLE, _DRAW, _CHART = (
     f"{{{_ODF}:{name}:1.0}}" for name in ("office", "text", "table", "drawing", "chart")
@@ -209,14 +208,14 @@ _PARAGRAPHS = (f"{_TEXT}p", f"{_TEXT}h")
 _BLOCKS = (*_PARAGRAPHS, f"{_TEXT}list")
 _WORD_BREAKS = (*_PARAGRAPHS, f"{_TEXT}tab", f"{_TEXT}s", f"{_TEXT}line-break")
 """Elements that separate words."""
+_OBJECT_CONTENT = re.compile(rf"[^/]+/{CONTENT}")
 _OBJECT = re.compile(r"(?:\./)?([^/]+)/?")
 _READ_ERRORS = (*kinds.ZIP_ERRORS, *DRAWING_ERRORS, KeyError)
 
 
 def embedded_objects(archive: zipfile.ZipFile) -> dict[str, bytes]:
     """Return the contents of the objects within a file, such as charts, by their names."""
-    found = [part for part in archive.infolist() if re.fullmatch(rf"[^/]+/{CONTENT}", part.filename)]
-    return {part.filename.partition("/")[0]: packages.read_part(archive, part) for part in found}
+    return {name.partition("/")[0]: data for name, data in packages.read_parts(archive, _OBJECT_CONTENT).items()}
 
 
 def text_with_drawings(path: Path) -> bytes:
@@ -229,14 +228,13 @@ def text_with_drawings(path: Path) -> bytes:
                 return data
             root = parse_xml(content)
             insert_drawings(root, embedded_objects(archive))
-            packed = io.BytesIO()
-            with zipfile.ZipFile(packed, "w") as copy:
-                for part in archive.infolist():
-                    own = part.filename == CONTENT
-                    copy.writestr(part, etree.tostring(root) if own else packages.read_part(archive, part))
+            parts = (
+                (part, etree.tostring(root) if part.filename == CONTENT else packages.read_part(archive, part))
+                for part in archive.infolist()
+            )
+            return packages.packed(parts).getvalue()
     except _READ_ERRORS:  # The reader of the text reports the error.
         return data
-    return packed.getvalue()
 
 
 def insert_drawings(root: Element, objects: Mapping[str, bytes]) -> None:
@@ -305,12 +303,18 @@ def table_annotations(path: Path, content: bytes) -> dict[str, str]:
         tables = list(parse_xml(content).iter(f"{_TABLE}table"))
     except _READ_ERRORS:
         return {}
-    found = {}
-    for table in tables:
-        texts = [*islice(_table_texts(table, objects), MOST + 1)]
-        lost = [f"Of what is drawn and commented here, {MOST:,} pieces are read."] if len(texts) > MOST else []
-        found[table.get(f"{_TABLE}name") or ""] = "".join(f"<p>{escape(one)}</p>" for one in (*texts[:MOST], *lost))
-    return found
+    return {
+        table.get(f"{_TABLE}name") or "": limited_html(
+            [f"<p>{escape(one)}</p>" for one in islice(_table_texts(table, objects), MOST + 1)]
+        )
+        for table in tables
+    }
+
+
+def limited_html(pieces: Sequence[str]) -> str:
+    """Return the first pieces of HTML, and below them a note if there are more than MOST."""
+    lost = f"<p>Of what is drawn and commented here, {MOST:,} pieces are read.</p>" if len(pieces) > MOST else ""
+    return "".join(pieces[:MOST]) + lost
 
 
 def _table_texts(table: Element, objects: Mapping[str, bytes]) -> Iterator[str]:
@@ -327,8 +331,6 @@ def _table_texts(table: Element, objects: Mapping[str, bytes]) -> Iterator[str]:
 
 def _chart(root: Element, one: Element, objects: Mapping[str, bytes]) -> list[Element]:
     """Return a chart as a paragraph and a table; nothing for an object of another kind."""
-    if one.tag != f"{_DRAW}object":
-        return []
     lead, rows = _read_chart(one, objects)
     made = [_paragraph(root, lead)] if lead else []
     if not rows:

@@ -26,7 +26,7 @@ from xml.parsers.expat import ExpatError
 import lxml.etree
 
 from localcrag.documents.readers import kinds, packages
-from localcrag.records.errors import EncryptedDocument
+from localcrag.records.errors import EncryptedDocument, PasswordNeeded
 
 PACKAGE = "EncryptedPackage"
 """Name of the stream that contains a current Office file if it has a password."""
@@ -40,14 +40,6 @@ _OFFICE_ERRORS = (
 """Errors, in addition to its own, that msoffcrypto raises on files that are damaged or protected in another way."""
 
 
-class _WrongPassword(Exception):
-    """The password is wrong."""
-
-
-class _UnsupportedEncryption(Exception):
-    """The file is protected in an unknown way, or damaged."""
-
-
 def is_locked_office(path: Path, head: bytes) -> bool:
     """Return whether a file is a current Office file with a password; older files raise an error when they are read."""
     return kinds.identify(head) == kinds.OLE and kinds.has_stream(path, PACKAGE)
@@ -56,13 +48,14 @@ def is_locked_office(path: Path, head: bytes) -> bool:
 def office_refusal(data: bytes, name: str) -> EncryptedDocument:
     """Return the error for a file with a password: that it is needed, or that no password can open the file."""
     try:
-        file = _file(data)
-        known = _default_password(file.format, name)
-        _set_password(file, known)
-    except _WrongPassword:
+        with _translate_errors(name):
+            file = _file(data)
+            known = _default_password(file.format, name)
+            _set_password(file, known)
+    except PasswordNeeded:
         return packages.password_needed(name)
-    except _UnsupportedEncryption:
-        return packages.unsupported_encryption(name)
+    except EncryptedDocument as error:
+        return error
     return packages.password_needed(name, known)
 
 
@@ -71,16 +64,11 @@ def unlocked_office(data: bytes, name: str, password: str) -> bytes:
 
     Raises PasswordNeeded if the password is wrong, and EncryptedDocument if no password can open the file.
     """
-    try:
+    made = BytesIO()
+    with _translate_errors(name):
         file = _file(data)
         _set_password(file, password)
-        made = BytesIO()
-        with _translate_errors():
-            file.decrypt(made)
-    except _WrongPassword as error:
-        raise packages.wrong_password(name) from error
-    except _UnsupportedEncryption as error:
-        raise packages.unsupported_encryption(name) from error
+        file.decrypt(made)
     return made.getvalue()
 
 
@@ -90,7 +78,7 @@ def _default_password(kind: str, name: str) -> str:
 
 
 def _file(data: bytes) -> Any:
-    """Open a file with msoffcrypto. Raises _UnsupportedEncryption."""
+    """Open a file with msoffcrypto."""
     import msoffcrypto as untyped_msoffcrypto  # noqa: PLC0415
     from msoffcrypto.format import doc97, ppt97, xls97  # noqa: PLC0415
 
@@ -99,31 +87,29 @@ def _file(data: bytes) -> Any:
     for kind in formats:
         # msoffcrypto writes an opened file to a temporary one, but reader processes may not write files.
         kind.tempfile = SimpleNamespace(TemporaryFile=BytesIO)
-    with _translate_errors():
-        return msoffcrypto.OfficeFile(BytesIO(data))
+    return msoffcrypto.OfficeFile(BytesIO(data))
 
 
 def _set_password(file: Any, password: str) -> None:
-    """Enter a password. Raises _WrongPassword if it is wrong, and _UnsupportedEncryption."""
+    """Enter a password. Raises msoffcrypto's errors."""
     # Current files accept any password unless it is verified, and a wrong one decrypts them to nonsense.
     verified = {"verify_password": True} if file.format == "ooxml" else {}
-    with _translate_errors():
-        file.load_key(password=password, **verified)
-        if file.type == "plain":  # not encrypted; files from before 2007 lack `type` then (AttributeError)
-            raise _UnsupportedEncryption
+    file.load_key(password=password, **verified)
+    if file.type == "plain":  # files from before 2007 lack `type` then (AttributeError)
+        raise ValueError("the file is not encrypted")
 
 
 @contextmanager
-def _translate_errors() -> Iterator[None]:
-    """Raise _WrongPassword and _UnsupportedEncryption instead of the errors of msoffcrypto."""
+def _translate_errors(name: str) -> Iterator[None]:
+    """Raise PasswordNeeded and EncryptedDocument instead of the errors of msoffcrypto."""
     from msoffcrypto.exceptions import DecryptionError, FileFormatError, InvalidKeyError, ParseError  # noqa: PLC0415
 
     try:
         yield
     except InvalidKeyError as error:
-        raise _WrongPassword from error
+        raise packages.wrong_password(name) from error
     except (DecryptionError, FileFormatError, ParseError, *_OFFICE_ERRORS) as error:
-        raise _UnsupportedEncryption from error
+        raise packages.unsupported_encryption(name) from error
 
 
 etree: Any = lxml.etree
@@ -173,16 +159,13 @@ class _Lock:
     @property
     def is_known(self) -> bool:
         """Return whether a password can open the part."""
-        if self.start not in _HASHES or not (self.cipher in _GCM or (self.cipher in _CBC and self._is_checked)):
+        is_checked = self.checksum_type in _HASHES and len(self.vector) == _BLOCK
+        if self.start not in _HASHES or not (self.cipher in _GCM or (self.cipher in _CBC and is_checked)):
             return False
         if self.derivation in _PBKDF2:
             return 0 < self.rounds <= MOST_ROUNDS
         within = 0 < self.rounds <= MOST_PASSES and 0 < self.lanes <= MOST_LANES and 0 < self.kib <= MOST_KIB
         return self.derivation in _ARGON2 and within
-
-    @property
-    def _is_checked(self) -> bool:
-        return self.checksum_type in _HASHES and len(self.vector) == _BLOCK
 
 
 def is_locked_open_document(path: Path, head: bytes) -> bool:
@@ -209,26 +192,24 @@ def unlocked_open_document(path: Path, name: str, password: str, head: bytes) ->
     try:
         with zipfile.ZipFile(path) as archive:
             if whole := locks.get(WHOLE):
-                return _decrypt(archive.read(WHOLE), whole, password)
-            return _decrypt_parts(archive, locks, password)
-    except _WrongPassword as error:
-        raise packages.wrong_password(name) from error
+                return _decrypt(archive.read(WHOLE), whole, name, password)
+            return _decrypt_parts(archive, locks, name, password)
     except _OPEN_DOCUMENT_ERRORS as error:
         raise packages.damaged(name, WHAT, error) from error
 
 
-def _decrypt_parts(archive: zipfile.ZipFile, locks: Mapping[str, _Lock], password: str) -> bytes:
+def _decrypt_parts(archive: zipfile.ZipFile, locks: Mapping[str, _Lock], name: str, password: str) -> bytes:
     made = BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as copy:
         for part in archive.namelist():
             data = archive.read(part) if part == "mimetype" or part.endswith(".xml") else b""
             if data and part != MANIFEST:
-                copy.writestr(part, _decrypt(data, locks[part], password) if part in locks else data)
+                copy.writestr(part, _decrypt(data, locks[part], name, password) if part in locks else data)
     return made.getvalue()
 
 
-def _decrypt(data: bytes, lock: _Lock, password: str) -> bytes:
-    """Return the content of encrypted `data`. Raises _WrongPassword, and ValueError if it is damaged."""
+def _decrypt(data: bytes, lock: _Lock, name: str, password: str) -> bytes:
+    """Return the content of encrypted `data`. Raises PasswordNeeded, and ValueError if it is damaged."""
     from cryptography.exceptions import InvalidTag  # noqa: PLC0415 - seldom needed
     from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes  # noqa: PLC0415
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM  # noqa: PLC0415
@@ -238,16 +219,15 @@ def _decrypt(data: bytes, lock: _Lock, password: str) -> bytes:
         try:
             return _unpacked(AESGCM(key).decrypt(data[:_VECTOR], data[_VECTOR:], None))
         except InvalidTag as error:
-            raise _WrongPassword from error  # The data may also be damaged; the two cannot be told apart.
+            # The data may also be damaged; the two cannot be told apart.
+            raise packages.wrong_password(name) from error
     if not data or len(data) % _BLOCK:
         raise ValueError("a locked part is cut off")
     packed = Cipher(algorithms.AES(key), modes.CBC(lock.vector)).decryptor().update(data)
     packed = packed[: -packed[-1]]  # The last byte is the number of bytes that were added to fill the last block.
-    if (
-        hashlib.new(_HASHES[lock.checksum_type], packed[:_CHECKSUM_BYTES], usedforsecurity=False).digest()
-        != lock.checksum
-    ):
-        raise _WrongPassword
+    checksum = hashlib.new(_HASHES[lock.checksum_type], packed[:_CHECKSUM_BYTES], usedforsecurity=False)
+    if checksum.digest() != lock.checksum:
+        raise packages.wrong_password(name)
     return _unpacked(packed)
 
 

@@ -13,13 +13,10 @@ from markupsafe import escape
 
 from localcrag.documents.readers import kinds, packages
 from localcrag.documents.readers.html import WORD_TABLE_CLASS, render
-from localcrag.documents.readers.office import encrypted
+from localcrag.documents.readers.office import encrypted, slides
 from localcrag.documents.readers.office import sheets as _sheet_numbers
-from localcrag.documents.readers.office import slides as _old_slides
-from localcrag.documents.readers.office import slides as _slides
 from localcrag.documents.readers.office.drawings import read_content, table_annotations, text_with_drawings
 from localcrag.documents.readers.office.sheets import BLANK_LINE, SPANNED, GridRow, Sheets, find_tables, table_html
-from localcrag.documents.readers.office.slides import old_sheet_annotations, sheet_annotations
 from localcrag.documents.readers.text import decode
 from localcrag.records.documents import Page
 from localcrag.records.errors import UnreadableDocument
@@ -42,25 +39,16 @@ _EMPTY_TAGS = {"line_break": "<br>", "image": PICTURE}
 _CHECKED = {True: "[x] ", False: "[ ] "}
 
 
-def to_html(
-    document: Document,
-    *,
-    slides: bool = False,
-    sheets: Sheets | None = None,
-    extra_html: Mapping[str, str] = MappingProxyType({}),
-) -> str:
-    """Return a document as HTML, with its notes below it.
-
-    On `slides`, block quotes are the speaker's notes. In `sheets`, each grid may contain several tables. `extra_html`
-    is additional HTML by the names of sheets, or under an empty name for a slide. For a sheet without cells, that HTML
-    follows below the sheet's name.
-    """
-    return "".join(_Markup(slides, sheets, dict(extra_html)).pieces(document))
-
-
 class _Markup:
-    def __init__(self, slides: bool, sheets: Sheets | None, extra_html: dict[str, str]) -> None:
-        self._slides, self._sheets, self._extra_html = slides, sheets, extra_html
+    """A document as HTML, with its notes below it."""
+
+    def __init__(self, slides: bool, sheets: Sheets | None, extra_html: Mapping[str, str]) -> None:
+        """On `slides`, block quotes are the speaker's notes. In `sheets`, each grid may contain several tables.
+
+        `extra_html` is additional HTML by the names of sheets, or under an empty name for a slide. For a sheet without
+        cells, that HTML follows below the sheet's name.
+        """
+        self._slides, self._sheets, self._extra_html = slides, sheets, dict(extra_html)
         self._sheet: str | None = None
         self._notes: dict[str, int] = {}
 
@@ -214,9 +202,9 @@ FORMATS: dict[str, tuple[Format, str]] = {
     **dict.fromkeys(kinds.SEPARATED, ("csv", "a table of values with commas or tabs between them (CSV)")),
 }
 """Names of a format for anydoc and for people, by media type."""
-LISTINGS = {kinds.PPTX: _slides.POWERPOINT, kinds.ODP: _slides.OPEN_DOCUMENT}
+LISTINGS = {kinds.PPTX: slides.POWERPOINT, kinds.ODP: slides.OPEN_DOCUMENT}
 SLIDES = frozenset((kinds.PPT, kinds.PPTX, kinds.ODP))
-_SLIDES_DAMAGED = (*kinds.ZIP_ERRORS, KeyError, _slides.XML_ERROR)
+_SLIDES_DAMAGED = (*kinds.ZIP_ERRORS, KeyError, slides.XML_ERROR)
 WORKBOOKS = frozenset((kinds.XLSX, kinds.XLS))
 
 
@@ -237,15 +225,15 @@ def open_pages(
         raise packages.damaged(name, what, ValueError("its directory cannot be read"))
     if not recognised:
         raise kinds.mismatch(path, name, what, head)
-    if media_type == kinds.PPT and (found := _old_slides.old_slides(path)):
+    if media_type == kinds.PPT and (found := slides.old_slides(path)):
         return found[0], _numbered(((slide, "") for slide in found[1]), name, media_type)
     if media_type not in LISTINGS:
         return None, _whole(path, name, media_type)
     try:
-        count, slides = _slides.split_slides(path, LISTINGS[media_type])
+        count, files = slides.split_slides(path, LISTINGS[media_type])
     except _SLIDES_DAMAGED as error:
         raise packages.damaged(name, what, error) from error
-    return count, _numbered(slides, name, media_type)
+    return count, _numbered(files, name, media_type)
 
 
 def _whole(path: Path, name: str, media_type: str) -> Generator[Page, None, None]:
@@ -256,20 +244,16 @@ def _whole(path: Path, name: str, media_type: str) -> Generator[Page, None, None
         data = text.encode()
     elif media_type in WORKBOOKS:
         sheets = _sheet_numbers.workbook_sheets(path, media_type)
-        extra_html = (sheet_annotations if media_type == kinds.XLSX else old_sheet_annotations)(path)
+        extra_html = (slides.sheet_annotations if media_type == kinds.XLSX else slides.old_sheet_annotations)(path)
     elif media_type == kinds.ODS:
-        sheets, extra_html = _ods_sheets(path)
+        content = read_content(path)
+        sheets, extra_html = _sheet_numbers.open_document_sheets(content), table_annotations(path, content)
     yield page(None, data, name, media_type, sheets=sheets, extra_html=extra_html)
 
 
-def _ods_sheets(path: Path) -> tuple[Sheets, Mapping[str, str]]:
-    content = read_content(path)
-    return _sheet_numbers.open_document_sheets(content), table_annotations(path, content)
-
-
-def _numbered(slides: Iterator[tuple[bytes, str]], name: str, media_type: str) -> Generator[Page, None, None]:
+def _numbered(files: Iterator[tuple[bytes, str]], name: str, media_type: str) -> Generator[Page, None, None]:
     try:
-        for number, (slide, extra_html) in enumerate(slides, start=1):
+        for number, (slide, extra_html) in enumerate(files, start=1):
             yield page(number, slide, name, media_type, extra_html={"": extra_html})
     except _SLIDES_DAMAGED as error:
         raise packages.damaged(name, FORMATS[media_type][1], error) from error
@@ -286,7 +270,7 @@ def page(
 ) -> Page:
     """Return the page of a file, or of one of its slides.
 
-    `sheets` are those of a spreadsheet, `extra_html` is additional HTML (to_html). Raises EncryptedDocument and
+    `sheets` are those of a spreadsheet, `extra_html` is additional HTML (_Markup). Raises EncryptedDocument and
     UnreadableDocument.
     """
     kind, what = FORMATS[media_type]
@@ -301,7 +285,7 @@ def page(
         ) from error
     except anydoc.ConvertError as error:
         raise packages.damaged(name, what, error) from error
-    markup = to_html(document, slides=media_type in SLIDES, sheets=sheets, extra_html=extra_html)
+    markup = "".join(_Markup(media_type in SLIDES, sheets, extra_html).pieces(document))
     marked = _with_markdown_headings(render(markup, name))
     return replace(marked, number=number, unread=not marked.text.strip() and PICTURE in markup)
 

@@ -330,10 +330,7 @@ def _side_by_side(band: Sequence[GridRow]) -> Iterator[Sequence[GridRow]]:
 
 def _trimmed(row: Row) -> Row:
     """Return a row up to its last cell with text."""
-    length = len(row)
-    while length and row[length - 1] in ("", SPANNED):
-        length -= 1
-    return row[:length]
+    return row[: max((at for at, cell in enumerate(row, start=1) if cell not in ("", SPANNED)), default=0)]
 
 
 def _are_separate(runs: Sequence[Sequence[int]], parts: Sequence[Sequence[GridRow]]) -> bool:
@@ -405,15 +402,7 @@ _HIDDEN = re.compile(rb"(?:^|\s)hidden\s*=\s*[\"'](?:1|true)[\"']")
 _VALUE = re.compile(rb"<(?:\w+:)?[vt](?:\s[^<>/]*)?>[^<]")
 _MERGED = re.compile(rb"<(?:\w+:)?mergeCell\s[^<>]*?ref\s*=\s*[\"'][A-Z]+\d+:[A-Z]+(\d{1,7})[\"']")
 _TABLE = re.compile(rb"<table:table\s[^<>]*?table:name=\"([^<\"]*)\"")
-_ERRORS = (
-    *kinds.ZIP_ERRORS,
-    kinds.DamagedCompound,
-    LookupError,
-    ValueError,
-    struct.error,
-    etree.LxmlError,
-    OSError,
-)
+_ERRORS = (*kinds.ZIP_ERRORS, kinds.DamagedCompound, LookupError, etree.LxmlError, OSError)
 
 
 @dataclass(slots=True)
@@ -476,7 +465,10 @@ def open_document_sheets(content: bytes) -> Sheets:
 def workbook_sheets(path: Path, media_type: str) -> Sheets:
     """Return the sheets of an Excel workbook; no sheets if the file cannot be parsed."""
     try:
-        found = dict(_xls_rows(path) if media_type == kinds.XLS else _zip_workbook_rows(path))
+        if media_type == kinds.XLS:
+            found = {name: _record_rows(data, old_records(data, begins)) for name, data, begins in old_sheets(path)}
+        else:
+            found = dict(_zip_workbook_rows(path))
     except _ERRORS:
         return Sheets((), rows={})
     return Sheets([name for name, rows in found.items() if rows.used], rows=found)
@@ -516,11 +508,6 @@ _ROW_RECORD, _MERGED_RECORD = 0x208, 0xE5
 _CELLS = frozenset((0x06, 0xBD, 0xD6, 0xFD, 0x203, 0x204, 0x205, 0x27E))
 """[MS-XLS] record types of cells with content: formulas, numbers, texts, booleans and errors."""
 _ROW_HIDDEN = 0x20
-
-
-def _xls_rows(path: Path) -> Iterator[tuple[str, _SheetRows]]:
-    for name, data, begins in old_sheets(path):
-        yield name, _record_rows(data, old_records(data, begins))
 
 
 def _record_rows(data: bytes, records: Iterable[tuple[int, int, int]]) -> _SheetRows:

@@ -6,11 +6,10 @@ old presentation, the records of all others in the list of slides ([MS-PPT] 2.4.
 
 from __future__ import annotations
 
-import io
 import re
 import struct
 import zipfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,29 +18,18 @@ import lxml.etree
 from markupsafe import escape
 
 from localcrag.documents.readers import kinds, packages
-from localcrag.documents.readers.office import sheets as _binary_workbooks
-from localcrag.documents.readers.office import sheets as _old_workbooks
-from localcrag.documents.readers.office.drawings import (
-    DRAWING_ERRORS,
-    chart_markup,
-    embedded_objects,
-    insert_drawings,
-    paragraphs,
-    parse_xml,
-)
-from localcrag.documents.readers.office.sheets import relationship_id, relationships, relationships_part, visible_sheets
+from localcrag.documents.readers.office import drawings, sheets
 from localcrag.text.translation import whole_number
 
-Element = Any  # lxml has no type hints
-MOST = 2_000
-"""Maximum text boxes, charts and comments of a sheet or slide."""
+etree: Any = lxml.etree  # has no type hints
+Element = Any
 _SHEET_PARTS = re.compile(
     r"xl/(?:workbook\.(?:xml|bin)|(?:\w+/)?_rels/[^/]+\.rels|comments\d*\.(?:xml|bin)"
     r"|(?:drawings|charts|comments|threadedComments|persons)/[^/]+\.xml)"
 )
 _SLIDE_PARTS = re.compile(r"ppt/(?:(?:slides/)?_rels/[^/]+\.rels|(?:charts|comments)/[^/]+\.xml|\w*[aA]uthors\.xml)")
 _SLIDE = re.compile(r"ppt/slides/_rels/([^/]+)\.rels")
-_READ_ERRORS = (*kinds.ZIP_ERRORS, *DRAWING_ERRORS, kinds.DamagedCompound, LookupError)
+_READ_ERRORS = (*kinds.ZIP_ERRORS, *drawings.DRAWING_ERRORS, kinds.DamagedCompound, LookupError)
 _UNREADABLE = "<p>What is drawn or commented here could not be read.</p>"
 
 
@@ -49,29 +37,28 @@ def sheet_annotations(path: Path) -> dict[str, str]:
     """Return the drawings and comments of a workbook's visible sheets, as HTML, by the sheets' names."""
     try:
         with zipfile.ZipFile(path) as archive:
-            known = [part for part in archive.infolist() if _SHEET_PARTS.fullmatch(part.filename)]
-            parts = {part.filename: packages.read_part(archive, part) for part in known}
-        sheets = list(visible_sheets(parts))
+            parts = packages.read_parts(archive, _SHEET_PARTS)
+        visible = list(sheets.visible_sheets(parts))
     except _READ_ERRORS:  # The reader of the cells reports the error.
         return {}
-    for name in filter(_binary_workbooks.COMMENTS.fullmatch, parts):
+    for name in filter(sheets.COMMENTS.fullmatch, parts):
         with suppress(*_READ_ERRORS):  # if it is not converted, it is reported as unreadable
-            parts[name] = _binary_workbooks.comments(parts[name])
-    return {name: markup for name, part in sheets if (markup := _part_annotations(part, parts))}
+            parts[name] = sheets.comments(parts[name])
+    return {name: markup for name, part in visible if (markup := _part_annotations(part, parts))}
 
 
 def old_sheet_annotations(path: Path) -> dict[str, str]:
     """Return the text boxes and comments of an Excel workbook from before 2007, as HTML, by the sheets' names."""
     found = {}
     try:
-        for name, data, begins in _old_workbooks.old_sheets(path):
+        for name, data, begins in sheets.old_sheets(path):
             try:
-                boxes, notes = _old_workbooks.cell_annotations(data, begins)
+                boxes, notes = sheets.cell_annotations(data, begins)
                 content = [*boxes, *(_comment(*one) for one in notes)]
             except _READ_ERRORS:
                 found[name] = _UNREADABLE
             else:
-                found[name] = _limited([f"<p>{escape(one)}</p>" for one in content if one.strip()])
+                found[name] = drawings.limited_html([f"<p>{escape(one)}</p>" for one in content if one.strip()])
     except _READ_ERRORS:  # The reader of the cells reports the error.
         return {}
     return {name: content for name, content in found.items() if content}
@@ -90,61 +77,56 @@ def _part_annotations(part: str, parts: Mapping[str, bytes]) -> str:
     pieces: list[str] = []
     roots = []
     try:
-        for name in dict.fromkeys(name for _, name in relationships(part, parts) if name in parts):
+        for name in dict.fromkeys(name for _, name in sheets.relationships(part, parts) if name in parts):
             try:
-                roots.append(parse_xml(parts[name]))
+                roots.append(drawings.parse_xml(parts[name]))
                 pieces += _drawn(name, roots[-1], parts)
-            except DRAWING_ERRORS:
+            except drawings.DRAWING_ERRORS:
                 pieces.append(_UNREADABLE)
         pieces += [f"<p>{escape(one)}</p>" for one in _comments(roots, parts)]
     except _READ_ERRORS:
         pieces.append(_UNREADABLE)
-    return _limited(pieces)
-
-
-def _limited(pieces: Sequence[str]) -> str:
-    lost = f"<p>Of what is drawn and commented here, {MOST:,} pieces are read.</p>" if len(pieces) > MOST else ""
-    return "".join(pieces[:MOST]) + lost
+    return drawings.limited_html(pieces)
 
 
 def _drawn(name: str, root: Element, parts: Mapping[str, bytes]) -> Iterator[str]:
     kind = _kind(root)
     if kind == "chartSpace":
-        yield chart_markup(root)
+        yield drawings.chart_markup(root)
     elif kind == "wsDr":
-        targets = dict(relationships(name, parts))
+        targets = dict(sheets.relationships(name, parts))
         for one in root.iter("{*}txBody", "{*}chart"):
             if next(one.iterancestors("{*}Fallback"), None) is not None:
                 continue
             if _kind(one) == "txBody":
-                yield "".join(f"<p>{escape(paragraph)}</p>" for paragraph in paragraphs(one))
+                yield "".join(f"<p>{escape(paragraph)}</p>" for paragraph in drawings.paragraphs(one))
                 continue
-            chart = parts.get(targets.get(relationship_id(one), ""))
+            chart = parts.get(targets.get(sheets.relationship_id(one), ""))
             try:
-                yield chart_markup(parse_xml(chart), in_cells=True) if chart else _UNREADABLE
-            except DRAWING_ERRORS:
+                yield drawings.chart_markup(drawings.parse_xml(chart), in_cells=True) if chart else _UNREADABLE
+            except drawings.DRAWING_ERRORS:
                 yield _UNREADABLE
 
 
 def _comments(roots: Iterable[Element], parts: Mapping[str, bytes]) -> Iterator[str]:
     """Yield comments with their authors; on a sheet, threaded comments (since 2018) replace their copies."""
     by_kind = {_kind(root): root for root in roots}
-    threaded, on_slide = by_kind.get("ThreadedComments"), by_kind.get("cmLst")
-    people = {} if threaded is None and on_slide is None else _people(parts)
+    nothing = etree.Element("nothing")
+    threaded, notes, on_slide = (by_kind.get(kind, nothing) for kind in ("ThreadedComments", "comments", "cmLst"))
+    people = _people(parts) if {"ThreadedComments", "cmLst"} & by_kind.keys() else {}
     replaced = set()
-    for one in () if threaded is None else threaded.iter("{*}threadedComment"):
+    for one in threaded.iter("{*}threadedComment"):
         replaced.add(one.get("ref"))
         yield _comment(one.get("ref"), people.get(one.get("personId", ""), ""), _text(one.iter("{*}text")))
-    notes = by_kind.get("comments")
-    authors = [] if notes is None else ["".join(one.itertext()) for one in notes.iter("{*}author")]
-    for one in () if notes is None else notes.iter("{*}comment"):
+    authors = ["".join(one.itertext()) for one in notes.iter("{*}author")]
+    for one in notes.iter("{*}comment"):
         if one.get("ref") not in replaced:
             number = whole_number(one.get("authorId", ""))
             author = authors[number] if number is not None and number < len(authors) else ""
             yield _comment(one.get("ref"), author, _text(one.iter("{*}t")))
-    for one in () if on_slide is None else on_slide.iter("{*}cm", "{*}reply"):
+    for one in on_slide.iter("{*}cm", "{*}reply"):
         author = people.get(one.get("authorId", ""), "")
-        own = [paragraph for body in one.iterchildren("{*}txBody") for paragraph in paragraphs(body)]
+        own = [paragraph for body in one.iterchildren("{*}txBody") for paragraph in drawings.paragraphs(body)]
         yield _comment(None, author, _text(one.iterchildren("{*}text")) + " ".join(own))
 
 
@@ -160,8 +142,8 @@ def _comment(on: str | None, author: str, text: str) -> str:
 
 def _people(parts: Mapping[str, bytes]) -> dict[str, str]:
     """Return the names of the authors of comments, by their ids."""
-    lists = [parse_xml(data) for name, data in parts.items() if "persons/" in name or name.endswith("uthors.xml")]
-    people = (one for root in lists for one in root.iter("{*}person", "{*}cmAuthor", "{*}author"))
+    lists = (data for name, data in parts.items() if "persons/" in name or name.endswith("uthors.xml"))
+    people = (one for data in lists for one in drawings.parse_xml(data).iter("{*}person", "{*}cmAuthor", "{*}author"))
     return {one.get("id", ""): one.get("displayName") or one.get("name") or "" for one in people}
 
 
@@ -218,7 +200,7 @@ def _slides(stream: bytes, user: bytes) -> list[list[int]]:
     Raises ValueError, LookupError and struct.error.
     """
     document, offsets = _saved_objects(stream, struct.unpack_from("<I", user, 16)[0])
-    _, _, start, end = _record(stream, offsets[document], _DOCUMENT)
+    _, _, start, end = _record(stream, offsets[document], len(stream), _DOCUMENT)
     slides: list[list[int]] = []
     numbers: dict[int, list[int]] = {}
     # The list of slides comes before the list of their notes.
@@ -237,7 +219,7 @@ def _slides(stream: bytes, user: bytes) -> list[list[int]]:
 
 def _notes_slide(stream: bytes, notes_at: int) -> int:
     """Return the number of the slide that the notes belong to."""
-    _, _, start, end = _record(stream, notes_at, _NOTES)
+    _, _, start, end = _record(stream, notes_at, len(stream), _NOTES)
     begins = next((one[2] for one in _within(stream, start, end)), len(stream))
     return int(struct.unpack_from("<I", stream, begins)[0])
 
@@ -248,10 +230,10 @@ def _saved_objects(stream: bytes, edit: int) -> tuple[int, dict[int, int]]:
     offsets: dict[int, int] = {}
     left = _MOST_RECORDS
     for _ in range(_MOST_EDITS):
-        _, _, start, _ = _record(stream, edit, _EDIT)
+        _, _, start, _ = _record(stream, edit, len(stream), _EDIT)
         edit, directory, document = struct.unpack_from("<III", stream, start + 8)
         documents.append(document)
-        _, _, at, end = _record(stream, directory, _DIRECTORY)
+        _, _, at, end = _record(stream, directory, len(stream), _DIRECTORY)
         while at < end:
             (packed,) = struct.unpack_from("<I", stream, at)
             first, count = packed & 0xFFFFF, packed >> 20
@@ -266,9 +248,10 @@ def _saved_objects(stream: bytes, edit: int) -> tuple[int, dict[int, int]]:
     raise ValueError("it was saved too often")
 
 
-def _record(stream: bytes, at: int, expected: int) -> Record:
+def _record(stream: bytes, at: int, limit: int, expected: int | None = None) -> Record:
+    """Return the record at an offset. Raises ValueError if it is of another kind or goes beyond `limit`."""
     version, kind, length = _HEAD.unpack_from(stream, at)
-    if kind != expected or at + 8 + length > len(stream):
+    if expected not in (None, kind) or at + 8 + length > limit:
         raise ValueError("its records are damaged")
     return version >> 4, kind, at + 8, at + 8 + length
 
@@ -277,27 +260,21 @@ def _within(stream: bytes, start: int, end: int) -> Iterator[Record]:
     for _ in range(_MOST_RECORDS):
         if start + 8 > end:
             return
-        version, kind, length = _HEAD.unpack_from(stream, start)
-        if start + 8 + length > end:
-            raise ValueError("its records are damaged")
-        yield version >> 4, kind, start + 8, start + 8 + length
-        start += 8 + length
+        record = _record(stream, start, end)
+        yield record
+        start = record[3]
     raise ValueError("it has too many records")
 
 
-etree: Any = lxml.etree  # has no type hints
 XML_ERROR: type[Exception] = etree.LxmlError
 POWERPOINT, OPEN_DOCUMENT = "ppt/presentation.xml", "content.xml"
 """Names of the parts that list the slides."""
 CHARTS = "ppt/charts/"
 _SLIDE_FOLDERS = ("ppt/slides/", "ppt/notesSlides/")
 _SLIDE_TAGS = {
-    POWERPOINT: tuple(
-        f"{{{namespace}}}sldId"
-        for namespace in (
-            "http://schemas.openxmlformats.org/presentationml/2006/main",
-            "http://purl.oclc.org/ooxml/presentationml/main",
-        )
+    POWERPOINT: (
+        "{http://schemas.openxmlformats.org/presentationml/2006/main}sldId",
+        "{http://purl.oclc.org/ooxml/presentationml/main}sldId",
     ),
     OPEN_DOCUMENT: ("{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}page",),
 }
@@ -311,9 +288,9 @@ def split_slides(path: Path, listing: str) -> tuple[int, Iterator[tuple[bytes, s
     Raises the errors of zipfile, KeyError if the part is missing, and XML_ERROR.
     """
     with zipfile.ZipFile(path) as archive:
-        root = parse_xml(archive.read(listing))
+        root = drawings.parse_xml(archive.read(listing))
         if listing == OPEN_DOCUMENT:
-            insert_drawings(root, embedded_objects(archive))
+            drawings.insert_drawings(root, drawings.embedded_objects(archive))
         slides = [slide for slide in root.iter(*_SLIDE_TAGS[listing]) if slide is not root]
     return len(slides), _slide_files(path, listing, root, slides)
 
@@ -321,7 +298,8 @@ def split_slides(path: Path, listing: str) -> tuple[int, Iterator[tuple[bytes, s
 def _slide_files(path: Path, listing: str, root: Element, slides: list[Element]) -> Iterator[tuple[bytes, str]]:
     with zipfile.ZipFile(path) as archive:
         # For pictures and films it is enough that the parts exist.
-        parts = {name: archive.read(name) if _has_text(name) else b"" for name in archive.namelist()}
+        with_text = (".xml", ".rels", "mimetype")
+        parts = {name: archive.read(name) if name.endswith(with_text) else b"" for name in archive.namelist()}
     places = [(slide.getparent(), slide) for slide in slides]
     # All slides are removed from the list and put back one at a time.
     for place, slide in places:
@@ -331,11 +309,8 @@ def _slide_files(path: Path, listing: str, root: Element, slides: list[Element])
         slide_parts = _file_parts(slide, listing, parts)
         place.remove(slide)
         extra_html = slide_annotations(slide_parts) if listing == POWERPOINT else ""
-        yield _packed({name: data for name, data in slide_parts.items() if not name.startswith(CHARTS)}), extra_html
-
-
-def _has_text(name: str) -> bool:
-    return name.endswith((".xml", ".rels")) or name == "mimetype"
+        shown = (part for part in slide_parts.items() if not part[0].startswith(CHARTS))
+        yield packages.packed(shown).getvalue(), extra_html
 
 
 def _file_parts(slide: Element, listing: str, parts: Mapping[str, bytes]) -> dict[str, bytes]:
@@ -349,15 +324,8 @@ def _file_parts(slide: Element, listing: str, parts: Mapping[str, bytes]) -> dic
 
 def _slide_parts(slide: Element, parts: Mapping[str, bytes]) -> set[str]:
     """Return the parts that only the slide uses: itself, its notes, and their relationships."""
-    number = relationship_id(slide)
-    itself = [target for key, target in relationships(POWERPOINT, parts) if key == number]
-    notes = [target for part in itself for _, target in relationships(part, parts) if target.startswith(_SLIDE_FOLDERS)]
-    return {name for part in (*itself, *notes) for name in (part, relationships_part(part))}
-
-
-def _packed(parts: Mapping[str, bytes]) -> bytes:
-    packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w") as archive:
-        for name, data in parts.items():
-            archive.writestr(name, data)
-    return packed.getvalue()
+    number = sheets.relationship_id(slide)
+    itself = [target for key, target in sheets.relationships(POWERPOINT, parts) if key == number]
+    related = (target for part in itself for _, target in sheets.relationships(part, parts))
+    own = [*itself, *(target for target in related if target.startswith(_SLIDE_FOLDERS))]
+    return {name for part in own for name in (part, sheets.relationships_part(part))}

@@ -6,14 +6,14 @@ get their numbers.
 
 from __future__ import annotations
 
-import io
 import re
 import zipfile
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
+from io import BytesIO
 from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import lxml.etree
 import mammoth as untyped_mammoth
@@ -25,7 +25,8 @@ from localcrag.documents.readers.office.drawings import DRAWING_ERRORS, chart_ma
 from localcrag.documents.readers.office.sheets import relationship_id, relationships
 from localcrag.records.documents import Page
 
-Element = Any  # lxml has no type hints
+etree: Any = lxml.etree  # has no type hints
+Element = Any
 COMMENTS = "word/comments.xml"
 MARGINS = re.compile(r"word/(?:header|footer)\d*\.xml")
 """The parts with the headers and footers of pages."""
@@ -44,20 +45,13 @@ _DRAWING_MARK = re.compile("(?:<p>)?\ue0f2(\\d{1,6})\ue0f3(?:</p>)?")
 class DrawingText:
     """The text of drawings and comments as HTML: by the numbers of their marks, and below the text."""
 
-    marked: list[str] = field(default_factory=list)
+    marked: dict[int, str] = field(default_factory=dict)
     below: list[str] = field(default_factory=list)
 
     def in_place(self, markup: str) -> str:
         """Return the text as HTML, with the drawings in place of their marks and the rest below."""
-
-        def of(mark: re.Match[str]) -> str:
-            number = int(mark[1])
-            if number >= len(self.marked):
-                return ""
-            drawing, self.marked[number] = self.marked[number], ""  # a second mark with this number gets nothing
-            return drawing
-
-        return _DRAWING_MARK.sub(of, markup) + "".join(self.below)
+        # Each drawing is inserted once, whatever marks a crafted file has.
+        return _DRAWING_MARK.sub(lambda mark: self.marked.pop(int(mark[1]), ""), markup) + "".join(self.below)
 
 
 def add_drawings(root: Element, targets: Mapping[str, str], parts: Mapping[str, bytes], drawn: DrawingText) -> None:
@@ -170,12 +164,9 @@ def _graphics_html(drawing: Element, targets: Mapping[str, str], parts: Mapping[
 
 def _placeholder(root: Element, drawn: DrawingText, markup: str) -> Element:
     paragraph = root.makeelement(f"{_W}p")
-    run = root.makeelement(f"{_W}r")
-    text = root.makeelement(f"{_W}t")
-    text.text = f"\ue0f2{len(drawn.marked)}\ue0f3"
-    run.append(text)
-    paragraph.append(run)
-    drawn.marked.append(markup)
+    number = len(drawn.marked)
+    etree.SubElement(etree.SubElement(paragraph, f"{_W}r"), f"{_W}t").text = f"\ue0f2{number}\ue0f3"
+    drawn.marked[number] = markup
     return paragraph
 
 
@@ -206,7 +197,6 @@ def _element_text(one: Element) -> str:
     return one.text or "" if one.tag == f"{_W}t" else " "
 
 
-etree: Any = lxml.etree  # has no type hints
 NUMBERING, STYLES = "word/numbering.xml", "word/styles.xml"
 BODY = re.compile(r"word/(?:document|footnotes|endnotes)\d*\.xml")
 DOCUMENT = re.compile(r"word/document\d*\.xml")
@@ -255,19 +245,6 @@ def _number(root: Element, counted: _ListCounter) -> None:
             paragraph.insert(int(paragraph.find(f"{_W}pPr") is not None), run)
 
 
-def restore_numbers(markup: str) -> str:
-    """Return mammoth's HTML of a document, with numbers for the items of its lists."""
-    return _LIST_MARK.sub(lambda mark: f'<li value="{mark[2]}">' if mark[1] else "", markup)
-
-
-@dataclass(slots=True)
-class _Levels:
-    """The levels of a list: the number with which each begins, and the levels without numbers."""
-
-    starts: dict[int, int] = field(default_factory=dict)
-    bullets: set[int] = field(default_factory=set)
-
-
 class _ListCounter:
     """Counts the items of a document's lists as Word does: the count continues, whatever is between the items."""
 
@@ -296,10 +273,10 @@ class _ListCounter:
         # An item restarts the counts of all deeper levels.
         for deeper in [other for other in counts if other > level]:
             del counts[deeper]
-        start = levels.starts.get(level, 1)
+        start, has_bullets = levels.get(level, (1, False))
         # A restart applies to the first item of its list only.
         counts[level] = self._restarts.pop((number, level), counts.get(level, start - 1) + 1)
-        return None if level in levels.bullets else counts[level]
+        return None if has_bullets else counts[level]
 
     def _place(self, paragraph: Element) -> tuple[str, int]:
         """Return the list that a paragraph belongs to, directly or by its style, and its level."""
@@ -329,14 +306,15 @@ class _ListCounter:
             named = style.find(f"{_W}basedOn")
 
 
-def _levels(abstract_list: Element) -> _Levels:
-    levels = _Levels()
-    for level in abstract_list.iter(f"{_W}lvl"):
-        at = _int(level, "ilvl")
-        levels.starts[at] = _int(level.find(f"{_W}start"), "val", 1)
-        if _value(level.find(f"{_W}numFmt"), "val") == "bullet":
-            levels.bullets.add(at)
-    return levels
+def _levels(abstract_list: Element) -> dict[int, tuple[int, bool]]:
+    """Return for each level of a list the number with which it begins, and whether it has bullets instead."""
+    return {
+        _int(level, "ilvl"): (
+            _int(level.find(f"{_W}start"), "val", 1),
+            _value(level.find(f"{_W}numFmt"), "val") == "bullet",
+        )
+        for level in abstract_list.iter(f"{_W}lvl")
+    }
 
 
 def _value(element: Element | None, name: str) -> str:
@@ -350,6 +328,8 @@ def _int(element: Element | None, name: str, default: int = 0) -> int:
 
 mammoth: Any = untyped_mammoth  # has no type hints
 WORD = "a Word document (DOCX)"
+_BACK_LINK = re.compile(r'<a href="#(?:foot|end)note-ref-[^"]*">[^<]*</a>')
+"""The arrow that leads from a note back to its place."""
 # An addition to mammoth's own map, which knows "Heading 1" to "Heading 6".
 STYLE_MAP = f"p[style-name='Title'] => p.{TITLE_CLASS}:fresh\ntable => table.{WORD_TABLE_CLASS}:fresh"
 
@@ -367,36 +347,25 @@ def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None
 
 def _pages(path: Path, name: str) -> Generator[Page, None, None]:
     try:
-        with path.open("rb") as file:
-            copy, drawn = _prepare_for_mammoth(file)
-        markup = mammoth.convert_to_html(copy, convert_image=_no_image, style_map=STYLE_MAP).value
+        copy, drawn = _prepare_for_mammoth(path)
+        markup = mammoth.convert_to_html(copy, convert_image=lambda _: [], style_map=STYLE_MAP).value
     except MemoryError:
         raise
     except Exception as error:  # mammoth passes on any error that a damaged part causes
         raise packages.damaged(name, WORD, error) from error
-    yield render(restore_numbers(drawn.in_place(_without_back_links(markup))), name)
+    markup = drawn.in_place(_BACK_LINK.sub("", markup))
+    yield render(_LIST_MARK.sub(lambda mark: f'<li value="{mark[2]}">' if mark[1] else "", markup), name)
 
 
-def _prepare_for_mammoth(file: BinaryIO) -> tuple[BinaryIO, DrawingText]:
+def _prepare_for_mammoth(path: Path) -> tuple[BytesIO, DrawingText]:
     """Return the document with its markup changed to what mammoth reads, and the content that mammoth cannot read."""
     drawn = DrawingText()
-    with zipfile.ZipFile(file) as archive:
-        found = [part for part in archive.infolist() if WITH_TEXT.fullmatch(part.filename)]
-        parts = {part.filename: packages.read_part(archive, part) for part in found}
+    with zipfile.ZipFile(path) as archive:
+        parts = packages.read_parts(archive, WITH_TEXT)
         add_margin_boxes(parts, drawn)
-        copy = io.BytesIO()
-        with zipfile.ZipFile(copy, "w") as mended:
-            for part in archive.infolist():
-                is_body = BODY.fullmatch(part.filename)
-                data = readable_part(part.filename, parts, drawn) if is_body else packages.read_part(archive, part)
-                mended.writestr(part, data)
-    return copy, drawn
 
+        def mended(part: zipfile.ZipInfo) -> bytes:
+            is_body = BODY.fullmatch(part.filename)
+            return readable_part(part.filename, parts, drawn) if is_body else packages.read_part(archive, part)
 
-def _no_image(_image: object) -> list[object]:
-    return []
-
-
-def _without_back_links(markup: str) -> str:
-    """Drop the arrows that lead from a note back to its place."""
-    return re.sub(r'<a href="#(?:foot|end)note-ref-[^"]*">[^<]*</a>', "", markup)
+        return packages.packed((part, mended(part)) for part in archive.infolist()), drawn

@@ -93,7 +93,9 @@ def guess_headings(
         while behind < len(page) and behind - at < MOST_ROWS and _continues_heading(page[behind - 1], page[behind]):
             behind += 1
         text = " ".join(printed.text for printed in page[at:behind])
-        if _reads_as_heading(text) and _has_text_behind(page, behind, key, typography):
+        # A large heading may have a page of its own.
+        is_large = -key[0] >= LARGER * typography.body
+        if _reads_as_heading(text) and (is_large or any(printed.rows for printed in page[behind:])):
             yield (at, behind), key
         at = behind
 
@@ -160,13 +162,12 @@ def _in_columns(page: Sequence[Printed], at: int) -> bool:
 
 def _in_bold_lines(page: Sequence[Printed], at: int) -> bool:
     """Return whether a line is one of many consecutive bold lines, other than the rows of a table."""
-    run = 1
-    for step in (-1, 1):
-        other = at + step
-        while 0 <= other < len(page) and all(map(is_bold, page[other].rows)) and not page[other].text.startswith("|"):
-            run += bool(page[other].rows)
-            other += step
-    return run > MOST_BOLD_IN_A_ROW
+
+    def goes_on(printed: Printed) -> bool:
+        return all(map(is_bold, printed.rows)) and not printed.text.startswith("|")
+
+    run = [page[at], *takewhile(goes_on, reversed(page[:at])), *takewhile(goes_on, page[at + 1 :])]
+    return sum(bool(printed.rows) for printed in run) > MOST_BOLD_IN_A_ROW
 
 
 def _is_numbered(page: Sequence[Printed], at: int) -> bool:
@@ -184,12 +185,8 @@ def _is_numbered(page: Sequence[Printed], at: int) -> bool:
 
 def _neighbour(page: Sequence[Printed], at: int, step: int) -> Printed | None:
     """Return the nearest line with text in the direction of `step`."""
-    other = at + step
-    while 0 <= other < len(page):
-        if page[other].rows:
-            return page[other]
-        other += step
-    return None
+    others = page[at + 1 :] if step > 0 else reversed(page[:at])
+    return next((printed for printed in others if printed.rows), None)
 
 
 def _is_row(printed: Printed) -> bool:
@@ -234,20 +231,10 @@ def _reads_as_heading(text: str) -> bool:
     letters = sum(letter.isalpha() for letter in text)
     if letters < LEAST_LETTERS and text.isascii():
         return False
+    if _LEADERS.search(text) or is_date(text) or PAGE_NUMBER.fullmatch(text):
+        return False
     starts_well = text[0].isalnum() or text[0] in "§“\"'‘«¿¡„"
-    return (
-        starts_well
-        and not text[0].islower()
-        and letters >= len(text) / 2
-        and not _LEADERS.search(text)
-        and not is_date(text)
-        and not PAGE_NUMBER.fullmatch(text)
-    )
-
-
-def _has_text_behind(page: Sequence[Printed], behind: int, key: Key, typography: Typography) -> bool:
-    """Return whether a heading has text below it on the page. A large heading may have a page of its own."""
-    return -key[0] >= LARGER * typography.body or any(printed.rows for printed in page[behind:])
+    return starts_well and not text[0].islower() and letters >= len(text) / 2
 
 
 def style_key(page: Sequence[Printed], at: int, typography: Typography) -> Key:
@@ -371,9 +358,8 @@ def find_typography(pages: Sequence[tuple[Sequence[Printed], Sequence[OutlineEnt
     levels: list[int] = []
     for key in kept:
         # The usual level in the outline; a style without one is a level below the next higher style.
-        usual_level = (
-            outline_levels[key].most_common(1)[0][0] if key in outline_levels else 1 + (levels[-1] if levels else 0)
-        )
+        deeper = 1 + (levels[-1] if levels else 0)
+        usual_level = outline_levels[key].most_common(1)[0][0] if key in outline_levels else deeper
         levels.append(min(usual_level, DEEPEST))
     return replace(found, styles=kept, levels=levels)
 
@@ -395,10 +381,10 @@ def _outlined(
     page: Sequence[Printed], entries: Sequence[OutlineEntry], running: Set[tuple[str, int]]
 ) -> Iterator[tuple[Place, int]]:
     """Yield the lines that the file's outline names as headings on this page, with their level."""
-    plain = [_plain(printed.text) for printed in page] if entries else []
+    plain = [letters_only(printed.text) for printed in page] if entries else []
     taken: set[int] = set()
     for entry in entries:
-        places = [place for place in _matches(plain, _plain(entry.title)) if taken.isdisjoint(range(*place))]
+        places = [place for place in _matches(plain, letters_only(entry.title)) if taken.isdisjoint(range(*place))]
         if not places:
             continue
 
@@ -425,7 +411,8 @@ def _matches(lines: Sequence[str], title: str) -> Iterator[Place]:
             yield (first, behind if text == title else first + 1)
 
 
-def _plain(text: str) -> str:
+def letters_only(text: str) -> str:
+    """Return the letters and digits of a text, without case and differences of form."""
     return "".join(letter for letter in unicodedata.normalize("NFKC", text) if letter.isalnum()).casefold()
 
 
@@ -435,8 +422,6 @@ SET_APART = 1.8
 """Multiple of the type size: headers and footers are further from the text than its lines are from each other."""
 _NUMBER = re.compile(r"\d{1,9}")
 
-_Place = tuple[str, int]
-
 
 @dataclass(slots=True)
 class RunningLines:
@@ -445,8 +430,8 @@ class RunningLines:
     `usual` are the lines that are at the same place on many pages of the document (`Typography.running`).
     """
 
-    usual: Set[_Place]
-    _seen: dict[_Place, tuple[int, list[int]]] = field(default_factory=dict)
+    usual: Set[tuple[str, int]]
+    _seen: dict[tuple[str, int], tuple[int, list[int]]] = field(default_factory=dict)
 
     def remove_repeated(self, index: int, page: Sequence[Printed]) -> list[Printed]:
         """Return a page's lines without those at its edges that an earlier page has at the same place."""
@@ -506,7 +491,7 @@ def _are_close(one: Printed, other: Printed) -> bool:
     return any(abs(a.baseline - b.baseline) < SET_APART * max(a.size, b.size) for a, b in rows)
 
 
-def _place(row: Line) -> _Place:
+def _place(row: Line) -> tuple[str, int]:
     return _NUMBER.sub("#", row.text), round(row.baseline)
 
 

@@ -14,18 +14,8 @@ from typing import Any
 
 import pypdfium2
 
-from localcrag.documents.readers.pdf.paragraphs import (
-    COLUMN_GAP,
-    HIGHER,
-    MARK,
-    MAY_HAVE_MARK,
-    SMALLER,
-    SPACELESS,
-    Line,
-    LineCell,
-    is_marker,
-    join_superscript,
-)
+from localcrag.documents.readers.pdf import paragraphs
+from localcrag.documents.readers.pdf.paragraphs import Line, LineCell
 from localcrag.documents.readers.pdf.tables import MIDDLE_HEIGHT, NO_RULES, PageRules
 
 raw: Any = pypdfium2.raw  # made by a generator, without type hints
@@ -112,7 +102,7 @@ def _line(handle: Any, text: str, words: Sequence[tuple[int, int]], *, hyphen: b
         right=sides[-1][1],
         baseline=baseline,
         size=size,
-        first_word=size if SPACELESS.match(content) else sides[0][1] - sides[0][0],
+        first_word=size if paragraphs.SPACELESS.match(content) else sides[0][1] - sides[0][0],
         angle=angle,
         font=next(iter(fonts))[0] if len(fonts) == 1 else "",
         monospaced=all(fixed for _, fixed in fonts),
@@ -126,11 +116,11 @@ def _cells(
     words: Sequence[str], sides: Sequence[tuple[float, float]], size: float, parted: Sequence[bool]
 ) -> tuple[LineCell, ...]:
     """Return a line's words as cells, split at gaps as wide as between columns and at rules (`parted`)."""
-    gaps = (right[0] - left[1] > COLUMN_GAP * size for left, right in pairwise(sides))
+    gaps = (right[0] - left[1] > paragraphs.COLUMN_GAP * size for left, right in pairwise(sides))
     wide = [False, *(gap or rule for gap, rule in zip(gaps, parted, strict=True))]
     for number, word in enumerate(words):
         # The gap behind a bullet or an item's number does not separate columns.
-        if number == 1 and is_marker(words[0]) and not parted[0]:
+        if number == 1 and paragraphs.is_marker(words[0]) and not parted[0]:
             wide[number] = False
         # In accounts, the sign of a currency is at the left edge of its column.
         if word in CURRENCIES and any(wide[number + 1 : number + 2]):
@@ -145,7 +135,7 @@ def _cells(
 def _word(handle: Any, text: str, start: int, end: int) -> str:
     """Return a word; a superscript in it is set apart from the text in front of it."""
     word = _decode_utf16(text[start:end])
-    if len(word) != end - start or not MAY_HAVE_MARK.match(word):
+    if len(word) != end - start or not paragraphs.MAY_HAVE_MARK.match(word):
         return word
     # Punctuation may follow a superscript, as in "10⁶,".
     last = end - 1
@@ -158,18 +148,18 @@ def _word(handle: Any, text: str, start: int, end: int) -> str:
     places = [place for place in range(start, last + 1) if _is_raised(handle, base, place)]
     first, behind = places[0], places[-1] + 1
     mark = text[first:behind]
-    if behind - first != len(places) or not MARK.fullmatch(mark) or (first > start and behind <= last):
+    if behind - first != len(places) or not paragraphs.MARK.fullmatch(mark) or (first > start and behind <= last):
         return word
-    return join_superscript(text[start:first], mark) + text[behind:end]
+    return paragraphs.join_superscript(text[start:first], mark) + text[behind:end]
 
 
 def _is_raised(handle: Any, base: int, place: int) -> bool:
     """Return whether a character is smaller and higher than another."""
     size = _size(handle, base)
-    if _size(handle, place) > SMALLER * size:
+    if _size(handle, place) > paragraphs.SMALLER * size:
         return False
     angle = -raw.FPDFText_GetCharAngle(handle, base)
-    return _baseline(handle, place, angle) - _baseline(handle, base, angle) > HIGHER * size
+    return _baseline(handle, place, angle) - _baseline(handle, base, angle) > paragraphs.HIGHER * size
 
 
 def _decode_utf16(codes: str) -> str:
@@ -179,15 +169,12 @@ def _decode_utf16(codes: str) -> str:
 
 def _sides(handle: Any, first: int, last: int, angle: float) -> tuple[float, float]:
     """Return where a word begins and ends in reading direction, in points."""
-    corners = [corner for index in {first, last} for corner in _corners(handle, index)]
-    across = [_turned(x, y, angle)[0] for x, y in corners]
-    return min(across), max(across)
-
-
-def _corners(handle: Any, index: int) -> list[tuple[float, float]]:
+    across: list[float] = []
     box = raw.FS_RECTF()
-    raw.FPDFText_GetLooseCharBox(handle, index, box)
-    return [(x, y) for x in (box.left, box.right) for y in (box.bottom, box.top)]
+    for index in {first, last}:
+        raw.FPDFText_GetLooseCharBox(handle, index, box)
+        across += [_turned(x, y, angle)[0] for x in (box.left, box.right) for y in (box.bottom, box.top)]
+    return min(across), max(across)
 
 
 def _baseline(handle: Any, index: int, angle: float) -> float:

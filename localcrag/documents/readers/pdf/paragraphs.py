@@ -97,13 +97,11 @@ class Printed:
     rows: tuple[Line, ...]
 
 
-def compose(lines: Sequence[Line]) -> str:
-    """Return the lines' text: paragraphs on one line each, separated by an empty line, items and rows by a newline."""
-    return "\n".join(printed.text for printed in composed(join_rows(lines)))
-
-
 def composed(rows: Sequence[Line]) -> list[Printed]:
-    """Return the lines of the composed text in order, each with the rows that are in it."""
+    """Return the lines of the composed text in order, each with the rows that are in it.
+
+    A paragraph is one line, with an empty line before and behind it. Items and rows have lines of their own.
+    """
     spelled = set(re.findall(r"\w+-\w+", " ".join(row.text for row in rows)))
     found: list[tuple[list[str], list[Line]]] = [([], [])]
     previous: Line | None = None

@@ -15,9 +15,8 @@ import ctypes
 import io
 import re
 import threading
-import unicodedata
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from io import BytesIO
 from itertools import chain, islice
 from pathlib import Path
@@ -26,19 +25,10 @@ from typing import Any
 import pypdfium2
 from PIL import Image
 
-from localcrag.documents.readers import kinds as _kinds
-from localcrag.documents.readers import packages
-from localcrag.documents.readers.kinds import PDF_HEADER_WITHIN
+from localcrag.documents.readers import kinds, packages
 from localcrag.documents.readers.pdf import scanned
-from localcrag.documents.readers.pdf.headings import OutlineEntry
+from localcrag.documents.readers.pdf.headings import OutlineEntry, letters_only
 from localcrag.documents.readers.pdf.page_lines import character, page_lines
-from localcrag.documents.readers.pdf.scanned import (
-    PrintedPage,
-    composed_pages,
-    printed_page,
-    rows_in_order,
-    scanned_lines,
-)
 from localcrag.documents.readers.pdf.tables import NO_RULES, PageRules, RuledLine, mark_ruled_tables
 from localcrag.records.documents import Box, Page, PagePicture, ScannedPage, rotate_point
 from localcrag.records.errors import DocumentError, EmptyDocument, EncryptedDocument, UnreadableDocument
@@ -69,11 +59,9 @@ def read_outline(document: Any) -> Mapping[int, Sequence[OutlineEntry]]:
 
 def _title(bookmark: Any) -> str:
     """Return an entry's title, empty if it is not valid text (half a character, say)."""
-    try:
-        title: str = bookmark.get_title()
-    except UnicodeError:
-        return ""
-    return title
+    with suppress(UnicodeError):
+        return str(bookmark.get_title())
+    return ""
 
 
 raw: Any = pypdfium2.raw  # made by a generator, without type hints
@@ -166,8 +154,8 @@ def open_pages(
     Raises EncryptedDocument and UnreadableDocument, both here and while pages are read, and EmptyDocument after the
     last page if none has text.
     """
-    if b"%PDF-" not in head[: _kinds.PDF_HEADER_WITHIN]:
-        raise _kinds.mismatch(path, name, "a PDF", head)
+    if b"%PDF-" not in head[: kinds.PDF_HEADER_WITHIN]:
+        raise kinds.mismatch(path, name, "a PDF", head)
     _check_whole(path, name)
     with LOCK, closing(load(path, name)) as document:
         count = len(document)
@@ -183,7 +171,7 @@ def _pages(path: Path, name: str, count: int, scans: Mapping[int, ScannedPage]) 
     with LOCK:
         document = load(path, name)
 
-    def read(index: int) -> PrintedPage:
+    def read(index: int) -> scanned.PrintedPage:
         with LOCK:
             return _read(document, index, name, scans.get(index + 1))
 
@@ -193,7 +181,7 @@ def _pages(path: Path, name: str, count: int, scans: Mapping[int, ScannedPage]) 
 
     shown = False
     try:
-        for page in composed_pages(count, read, outline):
+        for page in scanned.composed_pages(count, read, outline):
             shown = shown or page.unread or bool(page.text)
             yield page
     finally:
@@ -218,15 +206,15 @@ def unlocked(path: Path, name: str, password: str) -> bytes:
     """Return a file without its password. Raises PasswordNeeded if the password is wrong, and UnreadableDocument."""
     copy = BytesIO()
     with LOCK, closing(load(path, name, password)) as document:
-        document.save(copy, flags=pdfium.raw.FPDF_REMOVE_SECURITY)
+        document.save(copy, flags=raw.FPDF_REMOVE_SECURITY)
     return copy.getvalue()
 
 
 def _load_error(error: Exception, name: str, password: str | None) -> DocumentError:
     code = getattr(error, "err_code", None)
-    if code == pdfium.raw.FPDF_ERR_PASSWORD:
+    if code == raw.FPDF_ERR_PASSWORD:
         return packages.password_needed(name) if password is None else packages.wrong_password(name)
-    if code == pdfium.raw.FPDF_ERR_SECURITY:
+    if code == raw.FPDF_ERR_SECURITY:
         return EncryptedDocument(
             f"{name} is protected in a way that is not known here. Open it, print a copy, and add that."
         )
@@ -253,7 +241,7 @@ def _check_whole(path: Path, name: str) -> None:
         raise _damaged(name, "it has no end mark")
 
 
-def _read(document: Any, index: int, name: str, scan: ScannedPage | None) -> PrintedPage:
+def _read(document: Any, index: int, name: str, scan: ScannedPage | None) -> scanned.PrintedPage:
     """Return the content of a page. The caller holds the lock."""
     try:
         with closing(open_page(document, index)) as page, closing(page.get_textpage()) as textpage:
@@ -264,8 +252,8 @@ def _read(document: Any, index: int, name: str, scan: ScannedPage | None) -> Pri
             shows = _is_covered(page) if lines and letters < FEW_LETTERS else not lines and _may_show_text(page)
             if shows and scan and sum(len(line.text) for line in scan.lines) > RECOGNISED_FACTOR * letters:
                 # The text is upright in the scan, so a quarter turn exchanges the page's width and height.
-                lines = scanned_lines(scan, page.get_size()[scan.turn // 90 % 2])
-            return printed_page(mark_ruled_tables(lines, rules), shows=shows)
+                lines = scanned.scanned_lines(scan, page.get_size()[scan.turn // 90 % 2])
+            return scanned.printed_page(mark_ruled_tables(lines, rules), shows=shows)
     except pdfium.PdfiumError as error:
         raise _damaged(name, f"page {index + 1}: {error}") from error
 
@@ -277,28 +265,24 @@ def open_page(document: Any, index: int) -> Any:
         return page
     # Text filled into forms or typed over the page is above the page's own text; flattening merges it, in memory.
     with closing(page):
-        pdfium.raw.FPDFPage_Flatten(page.raw, pdfium.raw.FLAT_NORMALDISPLAY)
+        raw.FPDFPage_Flatten(page.raw, raw.FLAT_NORMALDISPLAY)
     return document.get_page(index)
 
 
 def _has_fields(page: Any) -> bool:
-    return any(
-        _annotation_kind(page, number) in FIELDS for number in range(pdfium.raw.FPDFPage_GetAnnotCount(page.raw))
-    )
-
-
-def _annotation_kind(page: Any, number: int) -> int:
-    annotation = pdfium.raw.FPDFPage_GetAnnot(page.raw, number)
-    try:
-        return int(pdfium.raw.FPDFAnnot_GetSubtype(annotation))
-    finally:
-        pdfium.raw.FPDFPage_CloseAnnot(annotation)
+    for number in range(raw.FPDFPage_GetAnnotCount(page.raw)):
+        annotation = raw.FPDFPage_GetAnnot(page.raw, number)
+        kind = raw.FPDFAnnot_GetSubtype(annotation)
+        raw.FPDFPage_CloseAnnot(annotation)
+        if kind in FIELDS:
+            return True
+    return False
 
 
 def _is_covered(page: Any) -> bool:
     """Return whether one picture covers most of a page."""
     width, height = page.get_size()
-    for part in page.get_objects(filter=[pdfium.raw.FPDF_PAGEOBJ_IMAGE], max_depth=FORM_DEPTH):
+    for part in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=FORM_DEPTH):
         left, bottom, right, top = part.get_bounds()
         if (right - left) * (top - bottom) >= COVERED_SHARE * width * height:
             return True
@@ -306,9 +290,9 @@ def _is_covered(page: Any) -> bool:
 
 
 def _may_show_text(page: Any) -> bool:
-    raw, curves = pdfium.raw, 0
-    kinds = [raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_TEXT, raw.FPDF_PAGEOBJ_PATH]
-    for part in page.get_objects(filter=kinds, max_depth=FORM_DEPTH):
+    curves = 0
+    wanted = [raw.FPDF_PAGEOBJ_IMAGE, raw.FPDF_PAGEOBJ_TEXT, raw.FPDF_PAGEOBJ_PATH]
+    for part in page.get_objects(filter=wanted, max_depth=FORM_DEPTH):
         if part.type == raw.FPDF_PAGEOBJ_PATH:
             curves += _curves(part.raw)
         elif part.type == raw.FPDF_PAGEOBJ_IMAGE or _has_ink(part):
@@ -325,7 +309,6 @@ def _has_ink(text: Any) -> bool:
 
 
 def _curves(path: Any) -> int:
-    raw = pdfium.raw
     segments = (raw.FPDFPath_GetPathSegment(path, number) for number in range(raw.FPDFPath_CountSegments(path)))
     return sum(raw.FPDFPathSegment_GetType(segment) == raw.FPDF_SEGMENT_BEZIERTO for segment in segments)
 
@@ -344,13 +327,7 @@ Letter = tuple[str, Part]
 
 
 def picture(
-    source: bytes,
-    name: str,
-    page: int,
-    texts: Sequence[str] = (),
-    *,
-    dpi: int = 110,
-    scan: ScannedPage | None = None,
+    source: bytes, name: str, page: int, texts: Sequence[str] = (), *, dpi: int = 110, scan: ScannedPage | None = None
 ) -> PagePicture:
     """Return page number `page`, from 1, as a picture, with the place of every text that is found on it.
 
@@ -358,7 +335,7 @@ def picture(
     page does not exist.
     """
     letters = list(_scanned_letters(scan)) if scan and texts else []
-    if b"%PDF-" in source[:PDF_HEADER_WITHIN]:
+    if b"%PDF-" in source[: kinds.PDF_HEADER_WITHIN]:
         drawn, printed = _draw_pdf_page(source, name, page, dpi, letters=bool(texts and not scan))
         letters += printed
     else:
@@ -397,7 +374,7 @@ def _places(letters: Sequence[Letter], texts: Sequence[str]) -> Iterator[Part]:
     page_text = "".join(letter for letter, _ in letters)
     end = 0
     for text in (part for row in texts for part in (split_cells(row) if row.startswith("|") else [row])):
-        sought = _plain(text)
+        sought = letters_only(text)
         # A short text may be on a page more than once, so the search first continues behind the previous text.
         found = [page_text.find(sought, begin) for begin in (end, 0)] if sought else []
         start = next((place for place in found if place >= 0), -1)
@@ -414,7 +391,7 @@ def _letters(page: Any, width: float, height: float) -> Iterator[Letter]:
     """
     with closing(page.get_textpage()) as textpage:
         for place in range(textpage.count_chars()):
-            plain = _plain(character(textpage.raw, place))
+            plain = letters_only(character(textpage.raw, place))
             if plain:
                 left, bottom, right, top = textpage.get_charbox(place)
                 for letter in plain:
@@ -426,12 +403,12 @@ def _scanned_letters(scan: ScannedPage) -> Iterator[Letter]:
 
     Their places are on the upright picture.
     """
-    for line in chain.from_iterable(rows_in_order(scan.lines)):
+    for line in chain.from_iterable(scanned.rows_in_order(scan.lines)):
         step = (line.right - line.left) / len(line.text)
         top, bottom = line.top / scan.height, line.bottom / scan.height
         for place, written in enumerate(line.text):
             left = line.left + place * step
-            for letter in _plain(written):
+            for letter in letters_only(written):
                 yield letter, (left / scan.width, top, (left + step) / scan.width, bottom)
 
 
@@ -445,10 +422,6 @@ def _to_page(scan: ScannedPage, part: Part) -> Part:
     for _ in range(scan.turn // 90 % 4):  # back, counter-clockwise
         x, y, half_width, half_height = y, 1 - x, half_height, half_width
     return x - half_width, y - half_height, x + half_width, y + half_height
-
-
-def _plain(text: str) -> str:
-    return "".join(letter for letter in unicodedata.normalize("NFKC", text) if letter.isalnum()).casefold()
 
 
 def _line_boxes(boxes: Sequence[Part]) -> list[Part]:

@@ -17,7 +17,6 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BytesIO
-from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
@@ -34,10 +33,9 @@ from localcrag.documents.readers.pdf.paragraphs import (
     join_rows,
 )
 from localcrag.documents.readers.pdf.tables import mark_tables
-from localcrag.documents.readers.text import normalise
+from localcrag.documents.readers.text import normalise, place_headings
 from localcrag.records.documents import Page, Recognised, ScannedLine, ScannedPage, mean_confidence
 from localcrag.records.errors import UnreadableDocument
-from localcrag.text.blocks import Heading
 
 SIZE = 0.78
 """Type size, as a share of a piece's height: recognition leaves some room around letters."""
@@ -54,9 +52,9 @@ A4_WIDTH = 595.0
 HYPHEN = re.compile(r"\w[-\u2010]$")
 
 
-def scanned_lines(page: ScannedPage, width: float = A4_WIDTH) -> list[Line]:
+def scanned_lines(page: ScannedPage | None, width: float = A4_WIDTH) -> list[Line]:
     """Return the lines of a page in reading order; the page is `width` points wide when it is upright."""
-    if not page.lines:
+    if not page or not page.lines:
         return []
     usual = _usual_height(page.lines)
     return [
@@ -207,17 +205,13 @@ def _sample(count: int) -> list[int]:
 def _page(index: int, page: PrintedPage, headings: Sequence[tuple[Place, int]]) -> Page:
     # Normalise line by line, to know where each line begins; a newline never composes with its neighbours.
     lines = [normalise(printed.text.translate(TIDY)) for printed in page.printed]
-    starts = [0, *accumulate(len(line) + 1 for line in lines)]
-    placed = []
-    for (first, behind), level in headings:
-        indent = len(lines[first]) - len(lines[first].lstrip())
-        placed.append(Heading(starts[first] + indent, starts[behind] - 1, level))
+    starts, placed = place_headings(lines, ((*place, level) for place, level in headings))
     recognised = [
         Recognised(starts[at], starts[at] + len(lines[at]), confidence)
         for at, printed in enumerate(page.printed)
         if (confidence := _confidence(printed.rows)) is not None
     ]
-    return Page(index + 1, "\n".join(lines), page.shows, tuple(placed), tuple(recognised))
+    return Page(index + 1, "\n".join(lines), page.shows, placed, tuple(recognised))
 
 
 def _confidence(rows: Sequence[Line]) -> float | None:
@@ -240,11 +234,9 @@ def open_pages(path: Path, name: str, scans: Mapping[int, ScannedPage]) -> tuple
     with _opened(path, name) as image:
         count = _frames(image)
         image.load()
-    return count, composed_pages(count, lambda index: printed_page(_lines(scans.get(index + 1)), shows=True), dict)
-
-
-def _lines(scan: ScannedPage | None) -> list[Line]:
-    return scanned_lines(scan) if scan else []
+    return count, composed_pages(
+        count, lambda index: printed_page(scanned_lines(scans.get(index + 1)), shows=True), dict
+    )
 
 
 def draw_page(source: bytes, name: str, page: int) -> Image.Image:

@@ -68,21 +68,13 @@ def mark_tables(rows: Sequence[Line]) -> list[Line]:
         while columns and behind < len(rows) and _continues_cell(rows[behind - 1], rows[behind], columns):
             behind += 1
         # The label of the first row may begin on a line above it.
-        if (
-            columns
-            and done
-            and _overlapped(rows[at].cells[0], columns) == [0]
-            and _continues_cell(done[-1], rows[at], columns)
-        ):
+        has_label = columns and done and _overlapped(rows[at].cells[0], columns) == [0]
+        if has_label and _continues_cell(done[-1], rows[at], columns):
             at -= 1
             done.pop()
         region = rows[at:behind]
-        table = _table(region, done, columns) if columns else None
-        if table is None:
-            done += region
-        else:
-            above, lines = table
-            done[len(done) - above :] = lines
+        above, lines = _table(region, done, columns) if columns else (0, region)
+        done[len(done) - above :] = lines
         at = behind
     return done
 
@@ -107,9 +99,8 @@ def _continues_cell(above: Line, line: Line, columns: Columns) -> bool:
     """Return whether a line continues a cell of the line above: one of the two lines is a single cell."""
     near = 0 < above.baseline - line.baseline < LINE_DISTANCE * line.size and parallel(above, line)
     cells = above.cells if line.tabular else line.cells
-    alone = (
-        len(cells) == 1 and len(places := _overlapped(cells[0], columns)) == 1 and (not line.tabular or not places[0])
-    )
+    places = _overlapped(cells[0], columns) if len(cells) == 1 else []
+    alone = len(places) == 1 and (not line.tabular or not places[0])
     return near and alone and line.text[0].islower()
 
 
@@ -124,17 +115,16 @@ def _columns(region: Sequence[Line]) -> Columns:
     # Long texts, other than labels, are columns of prose.
     if any(len(cell.text) > LONGEST_CELL for cells in full for cell in cells[1:]):
         return []
-    columns = [
-        (min(cell.left for cell in column), max(cell.right for cell in column)) for column in zip(*full, strict=True)
-    ]
+    by_column = zip(*full, strict=True)
+    columns = [(min(cell.left for cell in cells), max(cell.right for cell in cells)) for cells in by_column]
     # If columns overlap, it is unclear which of them a cell belongs to.
     return columns if all(a[1] < b[0] for a, b in pairwise(columns)) else []
 
 
-def _table(region: Sequence[Line], done: Sequence[Line], columns: Columns) -> tuple[int, list[Line]] | None:
+def _table(region: Sequence[Line], done: Sequence[Line], columns: Columns) -> tuple[int, Sequence[Line]]:
     """Return how many of the lines above belong to the header, and the table's rows.
 
-    Return None if the table needs no bars, or if a row does not fit its columns.
+    They are unchanged if the table needs no bars, or if a row does not fit its columns.
     """
     above = _header_lines_above(region[0], done, columns)
     parts = list(done[len(done) - above :]) if above else []
@@ -145,11 +135,11 @@ def _table(region: Sequence[Line], done: Sequence[Line], columns: Columns) -> tu
     for line in body:
         row = _to_row(line, columns)
         if row is None:
-            return None
+            return 0, region
         if not _merge_row(rows, row):
             rows.append(row)
     if len(parts) <= 1 and all(len(line.cells) == len(columns) for line in region):
-        return None
+        return 0, region
     header = [_header(parts, columns)] if parts else []
     left, right = columns[0][0], columns[-1][1]
     return above, [
@@ -480,7 +470,8 @@ def _rows(lines: Sequence[Line], grid: Grid) -> list[Line]:
         return []
     rows = []
     for row in range(len(grid.down) - 1):
-        own = [text for n, text in enumerate(_cells(row, grid, origins, cells)) if n in used]
+        # A merged cell is repeated in each of its rows, but only in its first column.
+        own = [cells.get(origins[row, n], "") if origins[row, n][1] == n else "" for n in used]
         if any(own):
             like = row_lines.get(row) or lines
             rows.append(
@@ -506,17 +497,6 @@ def _count_stacked(row_lines: Mapping[int, Sequence[Line]]) -> int:
         ]  # fmt: skip
         number += len(rows) > 1
     return number
-
-
-def _cells(
-    row: int, grid: Grid, origins: dict[tuple[int, int], tuple[int, int]], cells: dict[tuple[int, int], str]
-) -> list[str]:
-    """Return a row's cells; a merged cell is repeated in each of its rows, but only in its first column."""
-    found = []
-    for column in range(len(grid.across) - 1):
-        origin = origins[row, column]
-        found.append(cells.get(origin, "") if origin[1] == column else "")
-    return found
 
 
 def _text(parts: Sequence[str]) -> str:

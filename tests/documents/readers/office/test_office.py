@@ -11,8 +11,8 @@ import pytest
 
 from localcrag.documents.readers import packages
 from localcrag.documents.readers.office.office import marker
-from localcrag.documents.readers.open_document import ParsedDocument, open_document
-from localcrag.records.documents import Page
+from localcrag.documents.readers.open_document import open_document
+from localcrag.records.documents import OpenDocument, Page
 from localcrag.records.errors import DocumentError, EncryptedDocument, UnreadableDocument
 from localcrag.text.blocks import BlockKind, split_blocks
 from localcrag.text.places import page_count_in_words, page_name, place_name
@@ -28,7 +28,7 @@ PLAIN = "House rules\nBe quiet from 22:00 – always.\nThe attic costs 310 euros
 RTF = rb"{\rtf1\ansi{\info{\title The rules of the house}{\revtim\yr2024\mo3\dy9}}\b House rules\b0\par Be quiet.\par}"
 
 
-def opened(path: Path, name: str) -> tuple[ParsedDocument, list[Page]]:
+def opened(path: Path, name: str) -> tuple[OpenDocument, list[Page]]:
     document = open_document(path, name)
     return document, list(document.pages)
 

@@ -9,7 +9,7 @@ from zipfile import ZipFile, ZipInfo
 
 import pytest
 
-from localcrag.documents.chunking import join_pages, split_into_chunks
+from localcrag.documents.chunking import join_pages
 from localcrag.documents.readers import packages
 from localcrag.documents.readers.kinds import XLS, XLSX
 from localcrag.documents.readers.office.sheets import open_document_sheets, workbook_sheets
@@ -27,6 +27,7 @@ from localcrag.storage.collections.admin import move_documents
 from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.database import Database
 from localcrag.text.places import SheetRow, place_name, row_names, rows_within
+from tests.support.chunks import split_into_chunks
 from tests.support.desk import Desk
 from tests.support.documents import replace_part
 from tests.support.fakes import FakeEmbedder

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.documents.readers.pdf.paragraphs import Line, compose
+from localcrag.documents.readers.pdf.paragraphs import Line, composed, join_rows
 
 # From lines to paragraphs: text, left, right and baseline of each line, all of size 10 unless said otherwise
 
@@ -122,4 +122,4 @@ PARAGRAPHS = {
 
 @pytest.mark.parametrize(("lines", "text"), PARAGRAPHS.values(), ids=PARAGRAPHS.keys())
 def test_lines_become_paragraphs(lines: list[Line], text: str) -> None:
-    assert compose(lines) == text
+    assert "\n".join(printed.text for printed in composed(join_rows(lines))) == text
