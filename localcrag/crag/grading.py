@@ -16,20 +16,20 @@ import threading
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Protocol, TypeVar, assert_never
+from typing import Protocol, TypeVar
 
 import numpy as np
 from cachetools import LRUCache
 from pydantic import TypeAdapter
 
-from localcrag.crag.context import Clock
+from localcrag.crag.context import Clock, Context
 from localcrag.crag.llm_calls import JsonAnswer, line_schema
 from localcrag.records.documents import Chunk
 from localcrag.records.enums import Grade, Origin
 from localcrag.records.errors import GenerationError
 from localcrag.records.events import Event, GradePiece, StepStarted, Warned
-from localcrag.records.passages import GradedPassage, Judgement, Judgements, Passage, Thresholds, grade
-from localcrag.records.protocols import Calibration, ChunkStore, LanguageModel, Scorer, Vectors
+from localcrag.records.passages import GradedPassage, Judgement, Passage, Thresholds, grade
+from localcrag.records.protocols import Calibration, ChunkStore, Scorer, Vectors
 from localcrag.records.run import Message
 from localcrag.text.blocks import INTRODUCTION_END, BlockKind, split_blocks
 from localcrag.text.places import shift_rows
@@ -115,10 +115,8 @@ def unscored(passages: Sequence[Passage], *, thresholds: Thresholds) -> tuple[Gr
 
     Each has the lowest relevance of that grade. They stay in the order of retrieval, the only ranking there is.
     """
-    return tuple(
-        graded(passage, logit=0.0, relevance=thresholds.lower, thresholds=thresholds, scored=False)
-        for passage in passages
-    )
+    lowest = (graded(passage, logit=0.0, relevance=thresholds.lower, thresholds=thresholds) for passage in passages)
+    return tuple(dataclasses.replace(passage, scored=False) for passage in lowest)
 
 
 class GradedItem(Protocol):
@@ -140,23 +138,11 @@ def is_scored(passages: Sequence[GradedItem]) -> bool:
 
 
 def graded(
-    passage: Passage,
-    *,
-    logit: float,
-    relevance: float,
-    thresholds: Thresholds,
-    reason: str | None = None,
-    scored: bool = True,
+    passage: Passage, *, logit: float, relevance: float, thresholds: Thresholds, reason: str | None = None
 ) -> GradedPassage:
     """Return the passage with its relevance and the grade that follows from it."""
-    return GradedPassage(
-        **{field.name: getattr(passage, field.name) for field in dataclasses.fields(Passage)},
-        logit=logit,
-        relevance=relevance,
-        grade=grade(relevance, thresholds),
-        reason=reason,
-        scored=scored,
-    )
+    fields = {field.name: getattr(passage, field.name) for field in dataclasses.fields(Passage)}
+    return GradedPassage(**fields, logit=logit, relevance=relevance, grade=grade(relevance, thresholds), reason=reason)
 
 
 LARGEST_LOGIT = 5.0
@@ -187,20 +173,15 @@ JUDGEMENT = JsonAnswer(
 
 
 def grade_by_llm(
-    question: str,
-    passages: Sequence[Passage],
-    *,
-    llm: LanguageModel,
-    fallback: Scorer,
-    thresholds: Thresholds,
-    known: Judgements,
-    clock: Clock,
+    question: str, passages: Sequence[Passage], context: Context, clock: Clock
 ) -> Generator[Event, None, tuple[GradedPassage, ...]]:
     """Yield the progress and the text as it is written, and return the passages graded, in the order given.
 
-    Passages with a judgement in `known` are not judged again, and new judgements are added to it. If the language model
-    fails on a passage, its relevance comes from `fallback`, and a warning reports that.
+    Passages that were judged before are not judged again. If the language model fails on a passage, its relevance comes
+    from the reranker, and a warning reports that.
     """
+    llm, fallback, known = context.parts.llm, context.parts.scorer, context.parts.judgements
+    thresholds = context.thresholds
     done: dict[str, GradedPassage] = {}
     failures: list[str] = []
     for number, passage in enumerate(passages, start=1):
@@ -245,15 +226,8 @@ def prompt(question: str, text: str) -> list[Message]:
 
 def relevance(judgement: Judgement) -> float:
     """Return the relevance of a judgement: 0.5 if it is ambiguous, and further from that the higher its confidence."""
-    match judgement.grade:
-        case Grade.CORRECT:
-            return (1 + judgement.confidence) / 2
-        case Grade.AMBIGUOUS:
-            return 0.5
-        case Grade.INCORRECT:
-            return (1 - judgement.confidence) / 2
-        case _:
-            assert_never(judgement.grade)
+    sign = {Grade.CORRECT: 1, Grade.AMBIGUOUS: 0, Grade.INCORRECT: -1}[judgement.grade]
+    return (1 + sign * judgement.confidence) / 2
 
 
 def log_odds(probability: float) -> float:
@@ -265,14 +239,8 @@ def log_odds(probability: float) -> float:
 
 def apply_judgement(passage: Passage, judgement: Judgement, thresholds: Thresholds) -> GradedPassage:
     """Return the passage with the relevance of a judgement."""
-    meant = relevance(judgement)
-    return graded(
-        passage,
-        logit=log_odds(meant),
-        relevance=meant,
-        thresholds=thresholds,
-        reason=one_line(judgement.reasoning) or None,
-    )
+    meant, reason = relevance(judgement), one_line(judgement.reasoning) or None
+    return graded(passage, logit=log_odds(meant), relevance=meant, thresholds=thresholds, reason=reason)
 
 
 def rescale(passage: GradedPassage, own: Thresholds, thresholds: Thresholds) -> GradedPassage:
@@ -309,18 +277,14 @@ def complete_list(passage: PassageT, store: ChunkStore) -> PassageT:
     first = last = (own, chunk)
     rows = chunk.rows
     # First the chunks after it, then the chunks before it, as far as LONGEST allows.
-    while (
-        (other := store.neighbour(last[0], behind=True))
-        and _fits(first[1], other[1])
-        and list_continues(last[1], other[1])
-    ):
+    while (other := store.neighbour(last[0], behind=True)) and _fits(first[1], other[1]):
+        if not list_continues(last[1], other[1]):
+            break
         last = other
         rows += shift_rows(other[1].rows, other[1].start - chunk.start)
-    while (
-        (other := store.neighbour(first[0], behind=False))
-        and _fits(other[1], last[1])
-        and list_continues(other[1], first[1])
-    ):
+    while (other := store.neighbour(first[0], behind=False)) and _fits(other[1], last[1]):
+        if not list_continues(other[1], first[1]):
+            break
         first = other
         rows = shift_rows(other[1].rows, other[1].start - chunk.start) + rows
     text = store.excerpt(own, first[1].start, last[1].end) if first[0] != last[0] else ""

@@ -68,6 +68,17 @@ class ParsedQuestion:
     tests: list[Test] = field(default_factory=list)
 
     @property
+    def tested(self) -> set[int]:
+        """The indices of the columns that have a test."""
+        return {test.column.at for test in self.tests}
+
+    @property
+    def free_words(self) -> list[Word]:
+        """The words that are not part of a cell."""
+        taken = {word.start for cell in self.cells for word in cell.words}
+        return [word for word in self.words if word.start not in taken]
+
+    @property
     def target(self) -> list[Word]:
         """The noun for what is counted or listed: its words up to the first function word or gap."""
         start = self.request.target or 0
@@ -106,12 +117,6 @@ def _may_be_cell(request: Request, known: TableVocabulary, words: Sequence[Word]
     return may_lack_capital and any(cell.value.isupper() or known.are_people(cell.column) for cell in like)
 
 
-def words_outside_cells(reading: ParsedQuestion) -> list[Word]:
-    """Return the words that are not part of a cell."""
-    taken = {word.start for cell in reading.cells for word in cell.words}
-    return [word for word in reading.words if word.start not in taken]
-
-
 def resolve_condition(reading: ParsedQuestion, condition: Condition) -> bool:
     """Find the column of a condition and add its test; return False if there is none, or it is unclear which."""
     known = reading.known
@@ -122,7 +127,7 @@ def resolve_condition(reading: ParsedQuestion, condition: Condition) -> bool:
         if column:
             reading.tests.append(Test(column, condition.relation, condition.low, condition.high, start=condition.start))
         return column is not None
-    if condition.quarter and not known.columns_of_kind(ColumnKind.DATE):
+    if condition.quarter and not known.dates:
         return _resolve_quarter(reading, condition)
     return _resolve_days(reading, condition)
 
@@ -133,9 +138,7 @@ def _resolve_days(reading: ParsedQuestion, condition: Condition) -> bool:
     Returns False if there is none, or if it is unclear which is meant.
     """
     known = reading.known
-    dates = best_named(
-        known, known.columns_of_kind(ColumnKind.DATE), words_outside_cells(reading)
-    ) or known.columns_of_kind(ColumnKind.DATE)
+    dates = known.best_named(known.dates, reading.free_words) or known.dates
     if condition.relative and (named := _header_with_days(known, condition)):
         reading.words += [Word(word, condition.start, word) for word in named]
         return True
@@ -227,7 +230,7 @@ def _nearby_words(reading: ParsedQuestion, condition: Condition) -> list[Word]:
     begin = max((other.end for other in others if other.end <= condition.start), default=0)
     end = condition.end + CHARACTERS_AFTER if others else len(reading.request.text)
     end = min([end, *(other.start for other in others if other.start >= condition.end)])
-    near = [word for word in words_outside_cells(reading) if begin <= word.start < end]
+    near = [word for word in reading.free_words if begin <= word.start < end]
     behind = [word for word in near if word.start >= condition.end]
     # If this condition directly follows another, only words after it can belong to it.
     return near if not others or condition.start - begin > 1 else behind
@@ -240,13 +243,6 @@ def _best(scored: Sequence[tuple[int, Column]]) -> Column | None:
     highest = max(score for score, _ in scored)
     best = [column for score, column in scored if score == highest]
     return best[0] if len(best) == 1 else None
-
-
-def best_named(known: TableVocabulary, columns: Sequence[Column], words: Sequence[Word]) -> list[Column]:
-    """Return the columns that the words name best; empty if they name none."""
-    scored = [(score, column) for column in columns if (score := known.mention(column, words))]
-    highest = max((score for score, _ in scored), default=0)
-    return [column for score, column in scored if score == highest]
 
 
 _OR = re.compile(r"\bor\b", re.IGNORECASE)
@@ -297,10 +293,10 @@ def _joining_gap(reading: ParsedQuestion, first: NamedCell, second: NamedCell) -
 
 def _add_flags(reading: ParsedQuestion) -> None:
     """Add the tests for columns of yes and no that a question names: "paid", "not billable", "with a screen"."""
-    known, tested = reading.known, {test.column.at for test in reading.tests}
+    known, tested = reading.known, reading.tested
     for at, yes in known.flags.items():
         own = known.header_words(known.columns[at]) - FUNCTION_WORDS
-        named = [word for word in words_outside_cells(reading) if word.stem in own]
+        named = [word for word in reading.free_words if word.stem in own]
         if at in tested or not named or reading.request.forms.by in own:
             continue
         start = named[0].start
@@ -315,7 +311,7 @@ def _add_empty_cell_tests(reading: ParsedQuestion) -> bool:
     for start, end in reading.request.forms.negated:
         if any(start <= test.start < end for test in reading.tests):
             continue
-        words = [word for word in _between(words_outside_cells(reading), start, end) if word.stem not in FUNCTION_WORDS]
+        words = [word for word in _between(reading.free_words, start, end) if word.stem not in FUNCTION_WORDS]
         named = [column for column in known.columns if known.mention(column, words) >= EXACT]
         if len(named) != 1 or (start, end) not in reading.request.forms.absent:
             return False

@@ -15,10 +15,8 @@ from localcrag.tables.parsed_question import (
     ParsedQuestion,
     Test,
     add_cell_tests,
-    best_named,
     parse_question,
     resolve_condition,
-    words_outside_cells,
 )
 from localcrag.tables.plan_columns import (
     TablePlan,
@@ -74,12 +72,9 @@ def unused(reading: ParsedQuestion, plan: TablePlan) -> list[Word]:
     known = reading.known
     used = {column.at for column in _columns_of(plan)}
     used |= {column.at for column in known.columns if _is_label(plan, column)}
-    used |= {
-        column.at
-        for column in best_named(known, known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME), reading.target)
-    }
+    used |= {column.at for column in known.best_named(known.labels, reading.target)}
     kept = [column for column in known.columns if column.at in {*used, row_label_column(known).at}]
-    left = known.unexplained(words_outside_cells(reading), kept)
+    left = known.unexplained(reading.free_words, kept)
     if plan.operation in (Operation.FILTER, Operation.COUNT, Operation.VALUES):
         left = [word for word in left if word.stem in known.all_header_words]
     if plan.period or reading.request.superlative:
@@ -144,7 +139,7 @@ def build_plan(request: Request, table: Table, names: Sequence[str]) -> TablePla
         resolve_condition(reading, condition) for condition in request.conditions
     ):
         return None
-    if not add_cell_tests(reading) or any(_NUMBER.fullmatch(word.written) for word in words_outside_cells(reading)):
+    if not add_cell_tests(reading) or any(_NUMBER.fullmatch(word.written) for word in reading.free_words):
         return None  # A small number that is no cell has another meaning, even if it is in the table's name.
     plan = _dispatch(reading)
     return plan if plan and not aggregates_one_row(plan) and not unused(reading, plan) else None
@@ -172,8 +167,8 @@ def _has_unexplained_word(reading: ParsedQuestion) -> bool:
 
     The month of "which month has the highest total" is part of the dates, even if no header names it.
     """
-    left = reading.known.unexplained(words_outside_cells(reading))
-    if reading.request.superlative and reading.known.columns_of_kind(ColumnKind.DATE):
+    left = reading.known.unexplained(reading.free_words)
+    if reading.request.superlative and reading.known.dates:
         left = [word for word in left if word.stem not in PERIODS]
     return bool(left)
 
@@ -201,18 +196,16 @@ def _may_be_sum_column(request: Request, known: TableVocabulary) -> bool:
 def _aggregate_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for a sum or an average; None if it is unclear of which column."""
     known, request = reading.known, reading.request
-    words = words_outside_cells(reading)
+    words = reading.free_words
     if request.target is not None:
         # "How many … in total" asks for a sum if a column counts these things, and otherwise for the number of rows.
         noun = [word for word in reading.target if word.stem not in UNINFORMATIVE]
-        if not noun or not best_named(known, known.columns_of_kind(ColumnKind.AMOUNT), noun[-1:]):
+        if not noun or not known.best_named(known.amounts, noun[-1:]):
             return _count_plan(reading)
         words = noun
     elif request.asks == "total":
-        in_header = [
-            column for column in known.columns_of_kind(ColumnKind.AMOUNT) if "total" in known.header_words(column)
-        ]
-        if len(in_header) == 1 and not best_named(known, known.columns_of_kind(ColumnKind.AMOUNT), words):
+        in_header = [column for column in known.amounts if "total" in known.header_words(column)]
+        if len(in_header) == 1 and not known.best_named(known.amounts, words):
             return TablePlan(known, request.operation, in_header[0], tuple(reading.tests))
     column = computed_column(reading, words)
     return TablePlan(known, request.operation, column, tuple(reading.tests)) if column else None
@@ -242,22 +235,18 @@ def _extreme_plan(reading: ParsedQuestion) -> TablePlan | None:
 
 def _superlative_column(reading: ParsedQuestion, wanted: Superlative) -> Column | None:
     """Return the column that a word like "cheapest" is about; None if that is unclear."""
-    known, words = reading.known, words_outside_cells(reading)
+    known, words = reading.known, reading.free_words
     if wanted.dates:
         dates = known.columns_of_kind(ColumnKind.DATE, ColumnKind.TIME)
-        found = best_named(known, dates, words) or dates
+        found = known.best_named(dates, words) or dates
         return found[0] if len(found) == 1 else None
     if wanted.columns:
-        fitting = [
-            column
-            for column in known.columns_of_kind(ColumnKind.AMOUNT)
-            if with_synonyms(wanted.columns) & known.header_words(column)
-        ]
-        found = best_named(known, fitting, words) or fitting
+        fitting = [column for column in known.amounts if with_synonyms(wanted.columns) & known.header_words(column)]
+        found = known.best_named(fitting, words) or fitting
         return found[0] if len(found) == 1 else None
     column = computed_column(reading, words)
-    fitting = [one for one in known.columns_of_kind(ColumnKind.AMOUNT) if wanted.otherwise & known.header_words(one)]
-    if column is None and len(fitting) == 1 and not best_named(known, known.columns_of_kind(ColumnKind.AMOUNT), words):
+    fitting = [one for one in known.amounts if wanted.otherwise & known.header_words(one)]
+    if column is None and len(fitting) == 1 and not known.best_named(known.amounts, words):
         return fitting[0]
     return column
 
@@ -270,7 +259,7 @@ def _is_most_about_column(reading: ParsedQuestion, column: Column) -> bool:
     place = re.search(rf"\b{request.asks}\b", request.text, re.IGNORECASE)
     behind = [
         word
-        for word in words_outside_cells(reading)
+        for word in reading.free_words
         if place and word.start >= place.end() and word.stem not in (UNINFORMATIVE - ROW_NOUNS) | FUNCTION_WORDS
     ]
     return not behind or reading.known.mention(column, behind[:1]) > 0
@@ -290,7 +279,7 @@ def _count_plan(reading: ParsedQuestion) -> TablePlan | None:
         return TablePlan(known, Operation.COUNT, None, tuple(reading.tests)) if is_one else None
     last = last_noun_word(reading, noun)
     if reading.request.forms.different:
-        named = best_named(known, known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME), [last])
+        named = known.best_named(known.labels, [last])
         return TablePlan(known, Operation.COUNT, named[0], tuple(reading.tests)) if len(named) == 1 else None
     found = noun_meaning(reading, last)
     if found is None or (found[0] and any(test.column.at == found[0].at for test in reading.tests)):
@@ -314,7 +303,7 @@ def _list_plan(reading: ParsedQuestion) -> TablePlan | None:
         return _rows_plan(reading)
     return _plan_without_conditions(
         reading,
-        best_named(known, known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME), [last_noun_word(reading, noun)]),
+        known.best_named(known.labels, [last_noun_word(reading, noun)]),
     )
 
 

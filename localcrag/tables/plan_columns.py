@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from localcrag.records.enums import Operation
-from localcrag.tables.parsed_question import ParsedQuestion, Test, best_named, words_outside_cells
+from localcrag.tables.parsed_question import ParsedQuestion, Test
 from localcrag.tables.vocabulary import (
     EXACT,
     PERIODS,
@@ -63,10 +63,10 @@ def computed_column(reading: ParsedQuestion, words: Sequence[Word]) -> Column | 
     A column that a condition is about is only taken if no other is named.
     """
     known = reading.known
-    amounts = known.columns_of_kind(ColumnKind.AMOUNT)
-    tested = {test.column.at for test in reading.tests}
-    named = best_named(known, amounts, words)
-    others = best_named(known, [column for column in amounts if column.at not in tested], words)
+    amounts = known.amounts
+    tested = reading.tested
+    named = known.best_named(amounts, words)
+    others = known.best_named([column for column in amounts if column.at not in tested], words)
     if found := others or named:
         return found[0] if len(found) == 1 else None
     labels = [column for column in known.columns_of_kind(ColumnKind.DATE, ColumnKind.NAME) if column.at not in tested]
@@ -80,28 +80,28 @@ def has_row_numbers(known: TableVocabulary, column: Column) -> bool:
 
     "The total of all orders" is about the orders' amounts, not about these numbers.
     """
-    cells = [row.cells[column.at] for row in known.rows]
+    cells = known.cells(column)
     return column.kind is ColumnKind.NAME and len(set(cells)) == len(cells)
 
 
 def noun_meaning(reading: ParsedQuestion, noun: Word) -> tuple[Column | None] | None:
     """Return (column,) if a noun names values of a column, (None,) if it names rows, None if it names neither."""
     known = reading.known
-    named = best_named(known, known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME), [noun])
-    measured = best_named(known, known.columns_of_kind(ColumnKind.AMOUNT, ColumnKind.DATE, ColumnKind.TIME), [noun])
+    named = known.best_named(known.labels, [noun])
+    measured = known.best_named(known.columns_of_kind(ColumnKind.AMOUNT, ColumnKind.DATE, ColumnKind.TIME), [noun])
     if measured and all(_labels_rows(known, column) for column in measured):
         return (None,)
     if measured and not any(_names_only_rows(known, noun, column) for column in measured):
         return None
     if len(named) == 1:
-        values = [row.cells[named[0].at] for row in known.rows]
+        values = known.cells(named[0])
         return (named[0] if len(set(values)) < len(values) else None,)
     return (None,) if not named and known.is_row(noun.stem) else None
 
 
 def _labels_rows(known: TableVocabulary, column: Column) -> bool:
     """Return whether the dates of a first column name the rows, such as a row for each month."""
-    cells = [row.cells[column.at] for row in known.rows]
+    cells = known.cells(column)
     return column.at == 0 and column.kind is ColumnKind.DATE and len(set(cells)) == len(cells)
 
 
@@ -123,7 +123,7 @@ def last_noun_word(reading: ParsedQuestion, noun: Sequence[Word]) -> Word:
     cell_starts = {word.start for cell in reading.cells for word in cell.words}
     while len(words) > 1 and (
         words[-1].start in cell_starts
-        or best_named(known, known.columns_of_kind(ColumnKind.AMOUNT, ColumnKind.DATE, ColumnKind.TIME), words[-1:])
+        or known.best_named(known.columns_of_kind(ColumnKind.AMOUNT, ColumnKind.DATE, ColumnKind.TIME), words[-1:])
         or words[-1].stem in UNINFORMATIVE - ROW_NOUNS
     ):
         words.pop()
@@ -144,7 +144,7 @@ def asks_who(reading: ParsedQuestion) -> bool:
 
 def row_label_column(known: TableVocabulary) -> Column:
     """Return the column that names the rows: the first one of text or identifiers, or else the first column."""
-    return next(iter(known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME)), known.columns[0])
+    return next(iter(known.labels), known.columns[0])
 
 
 def may_mean_spending(reading: ParsedQuestion, column: Column) -> bool:
@@ -154,9 +154,7 @@ def may_mean_spending(reading: ParsedQuestion, column: Column) -> bool:
 
 def has_quantity_column(known: TableVocabulary) -> bool:
     """Return whether a column says how many things a row has: a count may then be of rows, or of these things."""
-    return any(
-        with_synonyms(known.header_words(column)) & QUANTITIES for column in known.columns_of_kind(ColumnKind.AMOUNT)
-    )
+    return any(with_synonyms(known.header_words(column)) & QUANTITIES for column in known.amounts)
 
 
 def is_in_header(known: TableVocabulary, noun: Word) -> bool:
@@ -175,7 +173,7 @@ def group_plan(reading: ParsedQuestion) -> TablePlan | None:
     operations = (Operation.COUNT, Operation.SUM) + (() if by and by[1] else (Operation.AVERAGE,))
     if by is None or request.operation not in operations:
         return None
-    words = [word for word in words_outside_cells(reading) if not known.mention(by[0], [word])]
+    words = [word for word in reading.free_words if not known.mention(by[0], [word])]
     counted = {word.start for word in reading.target} if request.target is not None else set()
     if any(_names_other_column(reading, word) for word in words if word.start not in counted):
         return None  # "Per shelf and supplier" groups by two columns.
@@ -186,7 +184,7 @@ def group_plan(reading: ParsedQuestion) -> TablePlan | None:
     if not noun:
         return None
     last = last_noun_word(reading, noun)
-    summed = [one for one in best_named(known, known.columns_of_kind(ColumnKind.AMOUNT), [last]) if one.at != by[0].at]
+    summed = [one for one in known.best_named(known.amounts, [last]) if one.at != by[0].at]
     if summed:
         return _plan(reading, Operation.SUM, summed[0], by) if len(summed) == 1 else None
     return _plan(reading, Operation.COUNT, None, by) if _are_rows(reading, last) else None
@@ -195,9 +193,9 @@ def group_plan(reading: ParsedQuestion) -> TablePlan | None:
 def extreme_group_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for the group with the highest or lowest sum, average or number of rows; None if it is unclear."""
     known, request = reading.known, reading.request
-    words = words_outside_cells(reading)
+    words = reading.free_words
     by = _grouping(known, words, reading)
-    totals = [column for column in known.columns_of_kind(ColumnKind.AMOUNT) if "total" in known.header_words(column)]
+    totals = [column for column in known.amounts if "total" in known.header_words(column)]
     if request.group_operation is Operation.SUM and totals:
         return None if by or names_period(reading) else _total_column_plan(reading, totals)
     sums = request.group_operation is Operation.SUM and not names_period(reading)
@@ -220,7 +218,7 @@ def _single_row_plan(reading: ParsedQuestion) -> TablePlan | None:
     named = [
         column
         for column in known.columns
-        if column.kind is not ColumnKind.AMOUNT and known.mention(column, words_outside_cells(reading)) >= EXACT
+        if column.kind is not ColumnKind.AMOUNT and known.mention(column, reading.free_words) >= EXACT
     ]
     cells = (
         {value or row.cells[named[0].at] for row, value in zip(known.rows, named[0].values, strict=True)}
@@ -229,7 +227,7 @@ def _single_row_plan(reading: ParsedQuestion) -> TablePlan | None:
     )
     if len(cells) < len(known.rows) or reading.tests or _has_single_days(known, named[0]):
         return None
-    words = [word for word in words_outside_cells(reading) if not known.mention(named[0], [word])]
+    words = [word for word in reading.free_words if not known.mention(named[0], [word])]
     column = _amounts(reading, named[0], words)
     if column is None or may_mean_spending(reading, column):
         return None
@@ -239,7 +237,7 @@ def _single_row_plan(reading: ParsedQuestion) -> TablePlan | None:
 def names_period(reading: ParsedQuestion) -> bool:
     """Return whether the question names a month, quarter or year that is in no header, and must be one of dates."""
     known = reading.known
-    periods = [word for word in words_outside_cells(reading) if word.stem in PERIODS and word.stem != "day"]
+    periods = [word for word in reading.free_words if word.stem in PERIODS and word.stem != "day"]
     return any(not any(word.stem in known.header_words(one) for one in known.columns) for word in periods)
 
 
@@ -249,7 +247,7 @@ def _most_operation(reading: ParsedQuestion, words: Sequence[Word]) -> Operation
     if reading.request.asks not in ("most", "fewest", "least"):
         return None  # "The largest customer" may have the largest order, or the largest sum of orders.
     nouns = meaningful(words)
-    if len(nouns) == 1 and best_named(known, known.columns_of_kind(ColumnKind.AMOUNT), nouns):
+    if len(nouns) == 1 and known.best_named(known.amounts, nouns):
         return Operation.SUM
     return Operation.COUNT if len(nouns) == 1 and _are_rows(reading, nouns[0]) else None
 
@@ -259,13 +257,13 @@ def may_mean_groups(reading: ParsedQuestion, column: Column) -> bool:
 
     "The largest customer" can have several rows; "the highest amount" is in one row.
     """
-    known, words = reading.known, words_outside_cells(reading)
+    known, words = reading.known, reading.free_words
     if known.mention(column, words) >= EXACT and reading.request.asks in ("highest", "lowest"):
         return False
-    tested = {test.column.at for test in reading.tests} | {cell.column.at for cell in reading.cells}
+    tested = reading.tested | {cell.column.at for cell in reading.cells}
     days = [ColumnKind.DATE] if reading.request.asks in ("most", "fewest", "least") else []
     for other in known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME, *days):
-        values = [row.cells[other.at] for row in known.rows]
+        values = known.cells(other)
         if (
             (other.at not in {column.at, *tested} or other.kind is ColumnKind.DATE)
             and known.mention(other, words)
@@ -277,8 +275,8 @@ def may_mean_groups(reading: ParsedQuestion, column: Column) -> bool:
 
 def _names_other_column(reading: ParsedQuestion, word: Word) -> bool:
     """Return whether a word names another text column, about which there is no condition."""
-    known, tested = reading.known, {test.column.at for test in reading.tests}
-    others = [column for column in known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME) if column.at not in tested]
+    known, tested = reading.known, reading.tested
+    others = [column for column in known.labels if column.at not in tested]
     return any(known.mention(column, [word]) >= EXACT for column in others) and not known.is_row(word.stem)
 
 
@@ -294,7 +292,7 @@ def _plan(
 
 def _grouping(known: TableVocabulary, words: Sequence[Word], reading: ParsedQuestion) -> tuple[Column, str] | None:
     """Return the column to group by that the words name, and the period of its dates; None if that is unclear."""
-    tested = {test.column.at for test in reading.tests}
+    tested = reading.tested
     content_words = [word for word in words if word.stem not in FUNCTION_WORDS]
     columns = [
         column
@@ -304,7 +302,7 @@ def _grouping(known: TableVocabulary, words: Sequence[Word], reading: ParsedQues
     if len(columns) == 1:
         return columns[0], _column_period(columns[0])
     periods = [word.stem for word in content_words if word.stem in PERIODS]
-    dates = known.columns_of_kind(ColumnKind.DATE)
+    dates = known.dates
     if columns or len(periods) != 1 or len(dates) != 1 or dates[0].problem:
         return None
     return dates[0], periods[0]
@@ -332,7 +330,7 @@ def _column_period(column: Column) -> str:
 
 def _repeats(known: TableVocabulary, column: Column) -> bool:
     """Return whether rows can be grouped by a column, because its text or whole numbers (such as floors) repeat."""
-    cells = [row.cells[column.at] for row in known.rows]
+    cells = known.cells(column)
     if len(set(cells)) == len(cells):
         return False
     if column.kind in (ColumnKind.TEXT, ColumnKind.NAME):
@@ -345,8 +343,8 @@ def _repeats(known: TableVocabulary, column: Column) -> bool:
 def _amounts(reading: ParsedQuestion, by: Column, words: Sequence[Word]) -> Column | None:
     """Return the column of amounts to add up or to average for each group; None if that is unclear."""
     known = reading.known
-    others = [column for column in known.columns_of_kind(ColumnKind.AMOUNT) if column.at != by.at]
-    named = best_named(known, others, words)
+    others = [column for column in known.amounts if column.at != by.at]
+    named = known.best_named(others, words)
     if not named and reading.request.asks == "total":
         named = [column for column in others if "total" in known.header_words(column)]
     if len(named) == 1:
@@ -359,7 +357,7 @@ def _amounts(reading: ParsedQuestion, by: Column, words: Sequence[Word]) -> Colu
 def _total_column_plan(reading: ParsedQuestion, totals: Sequence[Column]) -> TablePlan | None:
     """Return a plan for the highest or lowest value of a column called "Total"; None if it is unclear which."""
     known, request = reading.known, reading.request
-    found = best_named(known, totals, words_outside_cells(reading)) or totals
+    found = known.best_named(totals, reading.free_words) or totals
     if len(found) != 1:
         return None
     return TablePlan(known, request.operation, found[0], tuple(reading.tests), few=request.few)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from localcrag.records.enums import Operation
-from localcrag.tables.parsed_question import ParsedQuestion, Test, best_named, meets, words_outside_cells
+from localcrag.tables.parsed_question import ParsedQuestion, Test, meets
 from localcrag.tables.plan_columns import (
     TablePlan,
     asks_for_rows,
@@ -107,7 +107,7 @@ def resolve_plan_words(reading: ParsedQuestion) -> None:
 
 def column_pair(reading: ParsedQuestion, split: int, *, in_time: bool = False) -> tuple[Column, Column] | None:
     """Return the two columns of one kind and unit that are named before and after a place; None if it is unclear."""
-    known, words = reading.known, words_outside_cells(reading)
+    known, words = reading.known, reading.free_words
     kinds = (ColumnKind.DATE, ColumnKind.TIME) if in_time else (ColumnKind.AMOUNT,)
     columns = [column for column in known.columns_of_kind(*kinds) if column.unit != "percent"]
     left = _named(known, columns, [word for word in words if word.start < split])
@@ -161,7 +161,7 @@ def _is_of_other_row(reading: ParsedQuestion, cell: NamedCell, split: int) -> bo
 def _named(known: TableVocabulary, columns: Sequence[Column], words: Sequence[Word]) -> list[Column]:
     """Return the columns that the words name best; columns with all words of their header named take precedence."""
     stems = {word.stem for word in words}
-    found = best_named(known, columns, words)
+    found = known.best_named(columns, words)
     whole = [column for column in found if known.header_words(column) - FUNCTION_WORDS <= stems]
     return whole or found
 
@@ -206,13 +206,13 @@ def difference_plan(reading: ParsedQuestion) -> TablePlan | None:
     known, request = reading.known, reading.request
     split = request.forms.split
     sides = _sides(reading.tests, split)
-    tested = {test.column.at for test in reading.tests}
-    amounts = [column for column in known.columns_of_kind(ColumnKind.AMOUNT) if column.at not in tested]
+    tested = reading.tested
+    amounts = [column for column in known.amounts if column.at not in tested]
     if sides is None:
         return _column_difference_plan(reading, split)
     if any(test.negated for side in sides for test in side):
         return None
-    words = words_outside_cells(reading)
+    words = reading.free_words
     column = _compared_column(known, amounts, words, request.forms.more)
     if _HOW_MANY.match(request.text) and not (column and known.mention(column, words)):
         counted = meaningful(words)[:1]
@@ -233,13 +233,9 @@ def share_plan(reading: ParsedQuestion) -> TablePlan | None:
     part = tuple(test for test in reading.tests if test.start >= split)
     if not part or (len(part) > 1 and any(test.column.kind is ColumnKind.DATE for test in part)):
         return None
-    tested = {test.column.at for test in reading.tests}
-    words = [word for word in words_outside_cells(reading) if word.start < split and word.stem not in UNINFORMATIVE]
-    named = [
-        column
-        for column in best_named(known, known.columns_of_kind(ColumnKind.AMOUNT), words)
-        if column.at not in tested
-    ]
+    tested = reading.tested
+    words = [word for word in reading.free_words if word.start < split and word.stem not in UNINFORMATIVE]
+    named = [column for column in known.best_named(known.amounts, words) if column.at not in tested]
     if len(named) == 1:
         return TablePlan(known, Operation.SHARE, named[0], sides=(whole, (*whole, *part)))
     if named or not words or noun_meaning(reading, words[-1]) != (None,):
@@ -270,7 +266,7 @@ def _compared_column(
     known: TableVocabulary, amounts: Sequence[Column], words: Sequence[Word], more: str
 ) -> Column | None:
     """Return the column to compare: the named one, or the one that a word like "cheaper" is about; None if unclear."""
-    named = best_named(known, amounts, words)
+    named = known.best_named(amounts, words)
     if not named and more in COMPARATIVES:
         meant = with_synonyms(COMPARATIVES[more])
         named = [column for column in amounts if meant & known.header_words(column)]

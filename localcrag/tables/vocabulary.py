@@ -424,6 +424,35 @@ class TableVocabulary:
         """Return the columns of these kinds."""
         return [column for column in self.columns if column.kind in kinds]
 
+    @property
+    def amounts(self) -> list[Column]:
+        """The columns of amounts."""
+        return self.columns_of_kind(ColumnKind.AMOUNT)
+
+    @property
+    def dates(self) -> list[Column]:
+        """The columns of dates."""
+        return self.columns_of_kind(ColumnKind.DATE)
+
+    @property
+    def labels(self) -> list[Column]:
+        """The columns of text and of identifiers."""
+        return self.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME)
+
+    def cells(self, column: Column) -> list[str]:
+        """Return the cells of a column."""
+        return [row.cells[column.at] for row in self.rows]
+
+    def is_unique(self, column: Column) -> bool:
+        """Return whether no two rows have the same cell in a column."""
+        return len(set(self.cells(column))) == len(self.rows)
+
+    def best_named(self, columns: Sequence[Column], words: Sequence[Word]) -> list[Column]:
+        """Return the columns that the words name best; empty if they name none."""
+        scored = [(score, column) for column in columns if (score := self.mention(column, words))]
+        highest = max((score for score, _ in scored), default=0)
+        return [column for score, column in scored if score == highest]
+
     def header_words(self, column: Column) -> set[str]:
         """Return the stems of a column's header, without a unit in brackets."""
         return set(stems_of(re.sub(r"[(\[].*?[)\]]", " ", column.name)))
