@@ -10,13 +10,14 @@ from localcrag.crag import grading
 from localcrag.crag.answer.layout import inline_markdown, plain_markdown
 from localcrag.crag.context import EVERY_STEP, AskedQuestion, Context
 from localcrag.crag.refine.refine import recompose
+from localcrag.crag.refine.strips import passage_strip
 from localcrag.crag.retrieve import chunk_passages
 from localcrag.crag.screen import injection
 from localcrag.crag.screen.injection import screen
 from localcrag.records.enums import Operation, StripReason
 from localcrag.records.errors import ModelError
 from localcrag.records.events import Answered, Computed, Event, StepStarted, Warned
-from localcrag.records.passages import GradedPassage, Passage, Strip
+from localcrag.records.passages import GradedPassage, Strip
 from localcrag.records.protocols import ChunkStore
 from localcrag.records.run import Computation
 from localcrag.records.wording import (
@@ -37,16 +38,9 @@ from localcrag.text.translation import ngettext
 
 def answer_text(done: Computation, citation: str) -> str:
     """Return the answer in Markdown; `citation` goes after its first sentence."""
-    first = f"{_first_sentence(done)} {citation}".rstrip()
-    first += ":" if _is_listed(done) else "."
-    paragraphs = [
-        first,
-        *(
-            " ".join(part)
-            for part in [[*map(plain_markdown, left_out_in_words(done)), *map(plain_markdown, done.notes)]]
-            if part
-        ),
-    ]
+    listed = done.values or done.rows or done.groups
+    notes = " ".join(map(plain_markdown, (*left_out_in_words(done), *done.notes)))
+    paragraphs = [f"{_first_sentence(done)} {citation}".rstrip() + (":" if listed else "."), *filter(None, [notes])]
     if done.groups:
         paragraphs.append(_groups(done))
         more = len(done.groups) - MAX_SHOWN
@@ -82,7 +76,9 @@ def _result_phrase(done: Computation) -> str:
         return f"**{rows_in_words(done.row_count)}**"
     if not done.row_count:
         return _("**No row** has a value")
-    over = _in_rows(done) if done.pick or done.operation in (Operation.MAXIMUM, Operation.MINIMUM) else _over_rows(done)
+    over = _over_rows(done)
+    if done.pick or done.operation in (Operation.MAXIMUM, Operation.MINIMUM):
+        over = ngettext(" in %(num)s row", " in %(num)s rows", done.row_count)
     result = f": {plain_markdown(done.result)}" if done.result else ""
     return f"**{plain_markdown(capitalised(operation_in_words(done)))}{result}**{over}"
 
@@ -98,20 +94,12 @@ def _over_rows(done: Computation) -> str:
     return ngettext(" over %(num)s row", " over %(num)s rows", done.row_count)
 
 
-def _in_rows(done: Computation) -> str:
-    return ngettext(" in %(num)s row", " in %(num)s rows", done.row_count)
-
-
 def _table_phrase(done: Computation) -> str:
     """Return the words that name the table and the conditions."""
     where = _(" of the table “%(name)s”", name=plain_markdown(done.table)) if done.table else ""
     if done.filters:
         where += _(" where %(conditions)s", conditions=_(" and ").join(map(plain_markdown, done.filters)))
     return where
-
-
-def _is_listed(done: Computation) -> bool:
-    return bool(done.values or done.rows or done.groups)
 
 
 def _groups(done: Computation) -> str:
@@ -129,11 +117,6 @@ def _lines(lines: Sequence[Sequence[str]]) -> str:
 
 def _cell(text: str) -> str:
     return inline_markdown(text).replace("|", r"\|")
-
-
-def format_citations(numbers: Sequence[int]) -> str:
-    """Return the citations of these pieces of evidence."""
-    return "".join(f"[{number}]" for number in numbers)
 
 
 MAX_EXTRA_PASSAGES = 3
@@ -166,7 +149,7 @@ def compute(asked: AskedQuestion, passages: Sequence[GradedPassage], context: Co
     rule = _("computed from a table in the documents, regardless of how relevant its passages are")
     yield Computed(done, rule, more, strips, evidence, sources, clock.cost())
     yield from screen(parts, context.parts.rules)
-    yield Answered(answer_text(done, format_citations([piece.n for piece in evidence])), abstained=False)
+    yield Answered(answer_text(done, "".join(f"[{piece.n}]" for piece in evidence)), abstained=False)
     return True
 
 
@@ -181,13 +164,11 @@ def _with_row_numbers(done: Computation, one: Candidate, store: ChunkStore) -> C
 
 
 def _several_tables(found: Sequence[Candidate]) -> str:
-    names = dict.fromkeys(
-        f"“{one.table.name}” ({one.document})" if one.table.name else f"“{one.document}”" for one in found
-    )
+    names = [f"“{one.table.name}” ({one.document})" if one.table.name else f"“{one.document}”" for one in found]
     return _(
         "Several tables fit this question equally well, so nothing was computed: %(tables)s. Name one of them in "
         "the question.",
-        tables=", ".join(names),
+        tables=", ".join(dict.fromkeys(names)),
     )
 
 
@@ -210,13 +191,9 @@ def _extra_passages(question: str, one: Candidate, done: Computation, context: C
         return ()
     (vector,) = parts.embedder.embed_questions([question])
     found = chunk_passages(wanted, question, vector, parts.store)
-    return _graded(question, found, context)
-
-
-def _graded(question: str, found: Sequence[Passage], context: Context) -> tuple[GradedPassage, ...]:
-    screened = injection.screened(found, context.parts.rules)
+    screened = injection.screened(found, parts.rules)
     try:
-        graded = grading.evaluate(question, screened, scorer=context.parts.scorer, thresholds=context.thresholds)
+        graded = grading.evaluate(question, screened, scorer=parts.scorer, thresholds=context.thresholds)
     except ModelError:
         graded = grading.unscored(screened, thresholds=context.thresholds)  # The failure was reported before.
     return injection.restore_texts(graded, found)
@@ -231,14 +208,12 @@ def _strips(one: Candidate, counts: Set[tuple[int, int]], passage: GradedPassage
     header = (one.table.start, one.table.start + len(_header_text(one, passage)))
     places = [*([(header, bool(kept))] if header[1] > header[0] else []), *((place, place in counts) for place in rows)]
     begin = passage.start or 0
+    fates = (StripReason.NOT_COMPUTED, StripReason.COMPUTED)
     return [
-        Strip(
-            passage.id, start - begin, end - begin, passage.text[start - begin : end - begin], passage.logit,
-            passage.relevance, is_kept, StripReason.COMPUTED if is_kept else StripReason.NOT_COMPUTED,
-        )
+        passage_strip(passage, (start - begin, end - begin), fates, kept=is_kept)
         for (start, end), is_kept in places
         if _contains(passage, (start, end))
-    ]  # fmt: skip
+    ]
 
 
 def _contains(passage: GradedPassage, place: tuple[int, int]) -> bool:

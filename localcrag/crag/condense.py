@@ -327,14 +327,11 @@ def _kind(name: str) -> str:
 
 def prompt(question: str, history: Sequence[Turn]) -> list[Message]:
     """Return the messages that ask for the rewriting."""
-    lines = []
-    for turn in history:
-        lines += [f"User: {one_line(turn.question)}", f"Assistant: {sanitize(turn.answer)[:ANSWER_CHARACTERS]}"]
-    lines.append(f"User: {one_line(question)}")
-    return [
-        Message("system", SYSTEM),
-        Message("user", "Conversation:\n" + "\n".join(lines) + "\n\nRewritten last question:"),
-    ]
+    turns = "".join(
+        f"User: {one_line(turn.question)}\nAssistant: {sanitize(turn.answer)[:ANSWER_CHARACTERS]}\n" for turn in history
+    )
+    conversation = f"Conversation:\n{turns}User: {one_line(question)}\n\nRewritten last question:"
+    return [Message("system", SYSTEM), Message("user", conversation)]
 
 
 def accept(written: str, question: str, history: Sequence[Turn]) -> str:
@@ -348,19 +345,16 @@ def accept(written: str, question: str, history: Sequence[Turn]) -> str:
     asked, wanted = content_words(question), content_words(candidate)
     # The rewriting may draw its words from the question and the conversation only.
     known = asked | {word for turn in history for word in content_words(turn.question) | content_words(turn.answer)}
+    new = wanted - asked
     sensible = (
         candidate.endswith("?")
         and candidate.count("?") == 1
         and len(candidate.split()) <= MAX_WORDS
         and len(asked & wanted) >= KEPT_SHARE * len(asked)
         and wanted <= known
-        and (bool((wanted - asked) & content_words(topic(history))) or _names_a_person(question, wanted - asked))
+        and bool(new if _PERSON.search(question) else new & content_words(topic(history)))
     )
     return candidate if sensible else with_topic(question, history)
-
-
-def _names_a_person(question: str, brought: set[str]) -> bool:
-    return bool(brought) and _PERSON.search(question) is not None
 
 
 def with_topic(question: str, history: Sequence[Turn]) -> str:
@@ -374,12 +368,9 @@ def with_topic(question: str, history: Sequence[Turn]) -> str:
     text = content_words(f"{before} {question}")
     answer = one_line(history[-1].answer)[:ANSWER_CHARACTERS]
     # A single capitalised word at the start of a sentence may be any word.
-    found = [
-        name
-        for name in _CAPITALISED.finditer(answer)
-        if " " in name[0] or answer[: name.start()].strip()[-1:].isalnum()
-    ]
-    new = [name[0] for name in found if content_words(name[0]) - text]
+    found = _CAPITALISED.finditer(answer)
+    sure = [name[0] for name in found if " " in name[0] or answer[: name.start()].strip()[-1:].isalnum()]
+    new = [name for name in sure if content_words(name) - text]
     names = ", ".join(dict.fromkeys(new[:MAX_NAMES]))
     return " ".join(part for part in (before, names, one_line(question)) if part)
 
@@ -460,8 +451,7 @@ def _rewrite_follow_up(
     question: str, history: Sequence[Turn], context: Context, clock: Clock
 ) -> Generator[Event, None, str]:
     """Return the question completed from the conversation."""
-    ruled = rewrite_by_rule(question, history)
-    if ruled is not None:
+    if (ruled := rewrite_by_rule(question, history)) is not None:
         return ruled
     asked = prompt(question, history)
     written = yield from rewrite_with_llm(Skill.FOLLOW_UPS, asked, DECODING, context, clock)

@@ -10,8 +10,8 @@ import math
 import threading
 from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -112,8 +112,7 @@ CONSENT_IMPOSSIBLE = gettext_noop(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SpeculativeSearch:
+class SpeculativeSearch(NamedTuple):
     """A search that began before the decision; `answer` may still be pending."""
 
     query: str
@@ -145,14 +144,13 @@ def ask(query: str, parts: WebParts, settings: Settings, clock: Clock) -> Genera
     return (yield from _outcome(allowed, partial(parts.send, allowed)))
 
 
-def start_speculative_search(
-    question: str, parts: WebParts, settings: Settings
-) -> Generator[Event, None, SpeculativeSearch | None]:
-    """Begin to search for the question itself, if the settings want that and nothing has to be waited for.
+def search_speculatively(question: str, context: Context) -> Generator[Event, None, SpeculativeSearch | None]:
+    """Begin to search for the question itself before the decision, if the settings want that and nothing has to wait.
 
     No caller has to wait for the thread: it ends within the search server's time limit. Raises StoreError.
     """
-    if not settings.web_speculative or settings.web is not WebMode.ALWAYS:
+    parts, settings = context.web, context.settings
+    if parts is None or not settings.web_speculative or settings.web is not WebMode.ALWAYS:
         return None
     query = _sendable(question, parts.web, settings)
     if not query:
@@ -167,12 +165,6 @@ def start_speculative_search(
     threading.Thread(target=_fulfil, args=(answer, query, parts), name="search ahead", daemon=True).start()
     yield SearchBegun(query)
     return SpeculativeSearch(query, answer)
-
-
-def collect(ahead: SpeculativeSearch) -> Generator[Event, None, WebUse]:
-    """Return the result of a search that began before the decision, waiting if necessary. Raises StoreError."""
-    yield StepStarted("search", _("waiting for your SearXNG"))
-    return (yield from _outcome(ahead.query, ahead.answer.result))
 
 
 def _sendable(query: str, web: WebSearch, settings: Settings) -> str | None:
@@ -230,14 +222,9 @@ def _outcome(query: str, get: Callable[[], WebAnswer]) -> Generator[Event, None,
     except SearchError as error:
         yield Warned(_("The web search failed. %(error)s", error=error))
         return WebUse(used=True, query=query, error=str(error))
-    for engine, reason in answer.failed_engines:
-        yield Warned(
-            _(
-                "The search engine %(engine)s behind SearXNG did not answer (%(reason)s); the others did.",
-                engine=engine,
-                reason=reason,
-            )
-        )
+    for engine, why in answer.failed_engines:
+        text = gettext_noop("The search engine %(engine)s behind SearXNG did not answer (%(reason)s); the others did.")
+        yield Warned(_(text, engine=engine, reason=why))
     return _web_use(query, answer)
 
 
@@ -253,12 +240,6 @@ def _fulfil(answer: Future[WebAnswer], query: str, parts: WebParts) -> None:
         answer.set_exception(error)
 
 
-def search_speculatively(question: str, context: Context) -> Generator[Event, None, SpeculativeSearch | None]:
-    """Begin to search for the question itself before the decision, if the settings want that."""
-    web = context.web
-    return (yield from start_speculative_search(question, web, context.settings)) if web else None
-
-
 def search(
     question: str, local: Sequence[GradedPassage], ahead: SpeculativeSearch | None, context: Context
 ) -> Generator[Event, None, tuple[tuple[GradedPassage, ...], WebUse]]:
@@ -268,22 +249,16 @@ def search(
         return (), WebUse()
     clock = context.clock("search")
     if ahead:
-        use = yield from collect(ahead)
+        yield StepStarted("search", _("waiting for your SearXNG"))
+        use = yield from _outcome(ahead.query, ahead.answer.result)
     elif context.budget.spent(NO_SECOND_SEARCH):
         yield Warned(_("The web was not searched: %(why)s.", why=context.budget.exhaustion_reason))
         use = WebUse(not_asked=NotAsked.NO_TIME)
     else:
-        query = yield from _query(question, context, clock)
-        use = yield from ask(query, web, context.settings, clock)
+        yield StepStarted("search", _("writing a web query"))
+        written = yield from rewrite_with_llm(Skill.QUERIES, prompt(question), DECODING, context, clock)
+        use = yield from ask(accept(written, question), web, context.settings, clock)
     passages = to_passages(question, use.results, embedder=context.parts.embedder)
     graded = yield from score(question, passages, context, clock)
     yield Searched(use, graded, clock.cost())
     return graded, use
-
-
-def _query(question: str, context: Context, clock: Clock) -> Generator[Event, None, str]:
-    """Return the question as a query for a search engine."""
-    yield StepStarted("search", _("writing a web query"))
-    asked = prompt(question)
-    written = yield from rewrite_with_llm(Skill.QUERIES, asked, DECODING, context, clock)
-    return accept(written, question)

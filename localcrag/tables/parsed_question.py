@@ -7,8 +7,9 @@ result from a guess would be worse than none.
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
@@ -120,13 +121,10 @@ def _may_be_cell(request: Request, known: TableVocabulary, words: Sequence[Word]
 def resolve_condition(reading: ParsedQuestion, condition: Condition) -> bool:
     """Find the column of a condition and add its test; return False if there is none, or it is unclear which."""
     known = reading.known
-    if any(start <= condition.start < end for start, end in reading.request.forms.negated):
+    if _is_denied(reading, condition.start):
         return False  # It is unclear which part "not over 40 euros in March" denies.
     if isinstance(condition.low, Amount):
-        column = _amount_column(reading, condition, condition.low)
-        if column:
-            reading.tests.append(Test(column, condition.relation, condition.low, condition.high, start=condition.start))
-        return column is not None
+        return _add_test(reading, condition, _amount_column(reading, condition, condition.low))
     if condition.quarter and not known.dates:
         return _resolve_quarter(reading, condition)
     return _resolve_days(reading, condition)
@@ -144,12 +142,8 @@ def _resolve_days(reading: ParsedQuestion, condition: Condition) -> bool:
         return True
     if condition.relative and (condition.relative.problem or dates):
         return _add_test(reading, condition, dates[0] if len(dates) == 1 else None)
-    text = set(stems_of(str(condition.low)))
-    in_headers = [
-        column
-        for column in known.columns
-        if text <= known.header_words(column) or moments_in([column.name]) == [condition.low]
-    ]
+    text, day = set(stems_of(str(condition.low))), [condition.low]
+    in_headers = [one for one in known.columns if text <= known.header_words(one) or moments_in([one.name]) == day]
     in_cells = known.named_cells(words_of(str(condition.low), names=(0,))) or []
     # "April" can be a date, a column "April", a row "April" or a person with this name.
     whole = [cell for cell in in_cells if len(cell.words) == len(text)]
@@ -171,9 +165,8 @@ def _resolve_days(reading: ParsedQuestion, condition: Condition) -> bool:
 def _add_test(reading: ParsedQuestion, condition: Condition, column: Column | None) -> bool:
     """Add the test of a condition on a column; return False if there is no column."""
     if column:
-        test = Test(column, condition.relation, condition.low, condition.high, start=condition.start,
-                    relative=condition.relative)  # fmt: skip
-        reading.tests.append(test)
+        test = Test(column, condition.relation, condition.low, condition.high, start=condition.start)
+        reading.tests.append(replace(test, relative=condition.relative))
     return column is not None
 
 
@@ -209,7 +202,7 @@ def _amount_column(reading: ParsedQuestion, condition: Condition, amount: Amount
     counted = next((word for word in near if 0 <= word.start - condition.end <= 1), None)
     if counted and counted.stem in FUNCTION_WORDS:
         counted = None
-    scored: list[tuple[int, Column]] = []
+    scored: dict[int, list[Column]] = {}
     columns = known.columns_of_kind(ColumnKind.TIME if amount.unit == CLOCK else ColumnKind.AMOUNT)
     for column in columns:
         # A column with a problem stays a candidate, so that the refusal can name the problem.
@@ -220,8 +213,9 @@ def _amount_column(reading: ParsedQuestion, condition: Condition, amount: Amount
             continue
         same = bool(amount.unit) and amount.unit == column.unit
         if named or same or (len(columns) == 1 and amount.unit in ("", CLOCK)):
-            scored.append((named + UNIT_SCORE * same, column))
-    return _best(scored)
+            scored.setdefault(named + UNIT_SCORE * same, []).append(column)
+    best = scored[max(scored)] if scored else []
+    return best[0] if len(best) == 1 else None
 
 
 def _nearby_words(reading: ParsedQuestion, condition: Condition) -> list[Word]:
@@ -234,15 +228,6 @@ def _nearby_words(reading: ParsedQuestion, condition: Condition) -> list[Word]:
     behind = [word for word in near if word.start >= condition.end]
     # If this condition directly follows another, only words after it can belong to it.
     return near if not others or condition.start - begin > 1 else behind
-
-
-def _best(scored: Sequence[tuple[int, Column]]) -> Column | None:
-    """Return the column with the highest score; None if there is none, or several have it."""
-    if not scored:
-        return None
-    highest = max(score for score, _ in scored)
-    best = [column for score, column in scored if score == highest]
-    return best[0] if len(best) == 1 else None
 
 
 _OR = re.compile(r"\bor\b", re.IGNORECASE)
@@ -264,10 +249,8 @@ def add_cell_tests(reading: ParsedQuestion) -> bool:
         if None in joined or len(denied) > 1:
             return False
         gaps += [gap for gap in joined if gap]
-        reading.tests.append(
-            Test(cells[0].column, Relation.EQUAL, cells[0].value, others=tuple(cell.value for cell in cells[1:]),
-                 negated=True in denied, start=_start(cells[0]))
-        )  # fmt: skip
+        test = Test(cells[0].column, Relation.EQUAL, cells[0].value, negated=True in denied, start=_start(cells[0]))
+        reading.tests.append(replace(test, others=tuple(cell.value for cell in cells[1:])))
     _add_flags(reading)
     return _add_empty_cell_tests(reading) and _are_alternatives(reading, gaps)
 
@@ -284,11 +267,8 @@ def _joining_gap(reading: ParsedQuestion, first: NamedCell, second: NamedCell) -
     """Return the place between two cells of a column if the words there join them ("red or blue"); otherwise None."""
     start, end = first.words[-1].start + len(first.words[-1].written), _start(second)
     between = reading.request.rest[start:end]
-    words = set(stems_of(between)) - {"or", "and"}
-    column = reading.known.header_words(first.column)
-    if _JOINS.match(between) and words <= FUNCTION_WORDS | column:
-        return start, end
-    return None
+    words = set(stems_of(between)) - {"or", "and"} - FUNCTION_WORDS - reading.known.header_words(first.column)
+    return (start, end) if _JOINS.match(between) and not words else None
 
 
 def _add_flags(reading: ParsedQuestion) -> None:
@@ -299,10 +279,8 @@ def _add_flags(reading: ParsedQuestion) -> None:
         named = [word for word in reading.free_words if word.stem in own]
         if at in tested or not named or reading.request.forms.by in own:
             continue
-        start = named[0].start
-        reading.tests.append(
-            Test(known.columns[at], Relation.EQUAL, yes, negated=_is_denied(reading, start), start=start)
-        )
+        start, denied = named[0].start, _is_denied(reading, named[0].start)
+        reading.tests.append(Test(known.columns[at], Relation.EQUAL, yes, negated=denied, start=start))
 
 
 def _add_empty_cell_tests(reading: ParsedQuestion) -> bool:
@@ -311,7 +289,7 @@ def _add_empty_cell_tests(reading: ParsedQuestion) -> bool:
     for start, end in reading.request.forms.negated:
         if any(start <= test.start < end for test in reading.tests):
             continue
-        words = [word for word in _between(reading.free_words, start, end) if word.stem not in FUNCTION_WORDS]
+        words = [word for word in reading.free_words if start <= word.start < end and word.stem not in FUNCTION_WORDS]
         named = [column for column in known.columns if known.mention(column, words) >= EXACT]
         if len(named) != 1 or (start, end) not in reading.request.forms.absent:
             return False
@@ -321,16 +299,11 @@ def _add_empty_cell_tests(reading: ParsedQuestion) -> bool:
     return True
 
 
-def _between(words: Sequence[Word], start: int, end: int) -> list[Word]:
-    return [word for word in words if start <= word.start < end]
-
-
 def _are_alternatives(reading: ParsedQuestion, gaps: Sequence[tuple[int, int]]) -> bool:
     """Return whether each "or" joins values of one column, or is inside a part that is denied as a whole."""
     places = [*gaps, *reading.request.forms.negated]
-    return all(
-        any(start <= found.start() < end for start, end in places) for found in _OR.finditer(reading.request.rest)
-    )
+    found = [word.start() for word in _OR.finditer(reading.request.rest)]
+    return all(any(start <= at < end for start, end in places) for at in found)
 
 
 MOST_CELLS = 4096
@@ -386,20 +359,18 @@ def _meets_other_column(
     return {Relation.ABOVE: later, Relation.BELOW: earlier}.get(relation, False) if later or earlier else None
 
 
+_COMPARISONS: dict[Relation, Callable[[Decimal, Decimal], bool]] = {
+    Relation.ABOVE: operator.gt,
+    Relation.BELOW: operator.lt,
+    Relation.AT_LEAST: operator.ge,
+    Relation.AT_MOST: operator.le,
+}
+
+
 def _compared(value: Decimal, relation: Relation, low: Decimal, high: Decimal | None) -> bool:
-    match relation:
-        case Relation.ABOVE:
-            return value > low
-        case Relation.BELOW:
-            return value < low
-        case Relation.AT_LEAST:
-            return value >= low
-        case Relation.AT_MOST:
-            return value <= low
-        case Relation.WITHIN:
-            return high is not None and low <= value <= high
-        case _:
-            return value == low
+    if relation is Relation.WITHIN:
+        return high is not None and low <= value <= high
+    return _COMPARISONS.get(relation, operator.eq)(value, low)
 
 
 def _is_within_days(value: Moment, test: Test) -> bool | None:
@@ -455,11 +426,8 @@ def with_years(tests: Sequence[Test]) -> list[Test]:
 def may_meet(tests: Sequence[Test], rows: Sequence[Row]) -> list[Row]:
     """Return the rows that meet all conditions, or may meet them because a cell does not tell."""
     dated = with_years(tests)
-    return [
-        row
-        for at, row in enumerate(rows)
-        if False not in [meets(test, at, row.cells[test.column.at]) for test in dated]
-    ]
+    met = [[meets(test, at, row.cells[test.column.at]) for test in dated] for at, row in enumerate(rows)]
+    return [row for row, known in zip(rows, met, strict=True) if False not in known]
 
 
 def unknown_reason(column: Column, cell: str) -> str:
@@ -492,11 +460,8 @@ _DAY, _ANY_YEAR = gettext_noop("%(column)s is %(value)s"), gettext_noop("%(colum
 
 def describe_test(test: Test) -> str:
     """Return a condition in words: "Price is more than 40 €"."""
-    values = {
-        "column": test.column.name,
-        "value": _value_text(test.value),
-        "high": _value_text(test.high) if test.high else "",
-    }
+    high = _value_text(test.high) if test.high else ""
+    values = {"column": test.column.name, "value": _value_text(test.value), "high": high}
     if test.relative and test.relative.problem:
         return _(_MOMENTS[Relation.EQUAL], **values | {"value": f"“{test.relative.written}”"})
     if test.than:
@@ -508,11 +473,9 @@ def describe_test(test: Test) -> str:
         return _("%(column)s is not %(value)s", **values)
     if isinstance(test.value, Amount) and test.value.unit == CLOCK:
         return _(_DAY if test.relation is Relation.EQUAL else _MOMENTS[test.relation], **values)
-    return (
-        _describe_moment(test, test.value, values)
-        if isinstance(test.value, Moment)
-        else _(_AMOUNTS[test.relation], **values)
-    )
+    if isinstance(test.value, Moment):
+        return _describe_moment(test, test.value, values)
+    return _(_AMOUNTS[test.relation], **values)
 
 
 def _describe_moment(test: Test, value: Moment, text: Mapping[str, str]) -> str:

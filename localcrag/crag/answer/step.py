@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -24,9 +24,10 @@ from localcrag.text.translation import gettext as _
 from localcrag.text.translation import gettext_noop
 from localcrag.text.words import shorten
 
-WRITING, WRITING_AGAIN = (
-    gettext_noop("writing the answer"),
-    gettext_noop("rewriting the answer from the best sentences alone"),
+WRITING = gettext_noop("writing the answer")
+WRITING_AGAIN = gettext_noop("rewriting the answer from the best sentences alone")
+LEFT_OUT = gettext_noop(
+    "%(number)s pieces of evidence did not fit into the language model's context window and were left out."
 )
 
 
@@ -66,16 +67,15 @@ def generate_and_verify(task: GenerationTask, context: Context) -> Generator[Eve
     passages below.
     """
     draft = yield from _draft(task, context)
-    text = _WORDINGS[draft.outcome](task, draft, context)
+    text = draft.answer if draft.outcome is Outcome.WRITTEN else _worded(draft.outcome, task, context)
     uncertain = task.certainty is Certainty.DOUBTFUL and draft.outcome not in ABSTAINS
     if draft.outcome not in {*ABSTAINS, Outcome.DOUBTFUL} and _shows_likeliest(task):
-        text += f"\n\n{_WORDINGS[Outcome.DOUBTFUL](task, draft, context)}"
+        text += f"\n\n{_worded(Outcome.DOUBTFUL, task, context)}"
     if draft.outcome is not Outcome.NO_EVIDENCE:  # Its text says more about the web than the note does.
         text += quotations.web_note(task.web)
     # Add notes on the sources: that they disagree, or how old they are.
-    text = reconcile.add_source_notes(
-        text, task.asked.standalone, task.conflicts, task.evidence, task.refinement.sources
-    )
+    question, sources = task.asked.standalone, task.refinement.sources
+    text = reconcile.add_source_notes(text, question, task.conflicts, task.evidence, sources)
     yield Answered(text, draft.outcome in ABSTAINS, uncertain)
 
 
@@ -94,21 +94,38 @@ def _source_words(task: GenerationTask, context: Context) -> str:
     return quotations.render(shown, task.refinement.sources)
 
 
-_WORDINGS: dict[Outcome, Callable[[GenerationTask, _Draft, Context], str]] = {
-    Outcome.WRITTEN: lambda task, draft, _context: draft.answer,
-    Outcome.NOT_BACKED: lambda task, _, context: quotations.unbacked_answer(_source_words(task, context)),
-    Outcome.IN_THEIR_WORDS: lambda task, _, context: quotations.source_words(_source_words(task, context)),
-    Outcome.SILENT: lambda task, _, context: quotations.silent_evidence_answer(
-        quotations.render_task_nearest(task, context), task.web
-    ),
-    Outcome.DOUBTFUL: lambda task, _, context: quotations.uncertain_answer(
-        quotations.render_task_nearest(task, context), task.web
-    ),
-    Outcome.NO_TIME: lambda task, _, context: quotations.no_time_answer(_source_words(task, context)),
-    Outcome.NOT_WRITTEN: lambda task, _, context: quotations.model_failed_answer(_source_words(task, context)),
-    Outcome.NO_EVIDENCE: lambda task, _, context: quotations.no_answer(task, context),
+SOURCE_WORDS = gettext_noop("In the words of the sources:")
+NEARER_WORDS = gettext_noop("Closest to the question in the sources:")
+_BEFORE_SOURCE_WORDS = {
+    Outcome.NOT_BACKED: (gettext_noop("The sources do not support what the language model wrote."), SOURCE_WORDS),
+    Outcome.IN_THEIR_WORDS: (SOURCE_WORDS,),
+    Outcome.NO_TIME: (gettext_noop("There was no time left to write an answer. These are the sources for it:"),),
+    Outcome.NOT_WRITTEN: (gettext_noop("The language model could not write an answer. These are the sources for it:"),),
 }
-"""Function that words the answer for each outcome."""
+"""Sentences before the sources' own words, which are all of the answer."""
+_BEFORE_NEAREST = {
+    Outcome.SILENT: (
+        gettext_noop("Your documents do not say this outright. What comes nearest:"),
+        gettext_noop("Neither your documents nor the web results say this outright. What comes nearest:"),
+    ),
+    Outcome.DOUBTFUL: (
+        gettext_noop("It is not certain that your documents answer this. What comes nearest:"),
+        gettext_noop("It is not certain that your documents or the web results answer this. What comes nearest:"),
+    ),
+}
+"""Sentence before the nearest passages: without and with web results."""
+
+
+def _worded(outcome: Outcome, task: GenerationTask, context: Context) -> str:
+    """Return the answer for an outcome in which the model's text is not shown."""
+    if outcome is Outcome.NO_EVIDENCE:
+        return quotations.no_answer(task, context)
+    if outcome in _BEFORE_NEAREST:
+        intro = _(_BEFORE_NEAREST[outcome][bool(task.web.results)])
+        return f"{intro}\n\n{quotations.render_task_nearest(task, context)}"
+    return f"{' '.join(map(_, _BEFORE_SOURCE_WORDS[outcome]))}\n\n{_source_words(task, context)}"
+
+
 ABSTAINS = frozenset({Outcome.SILENT, Outcome.NO_TIME, Outcome.NOT_WRITTEN, Outcome.NO_EVIDENCE})
 """Outcomes without an answer."""
 
@@ -135,9 +152,8 @@ def _draft(task: GenerationTask, context: Context) -> Generator[Event, None, _Dr
         if context.budget.spent(NO_ANSWER):
             if doing is WRITING_AGAIN:
                 break
-            yield Warned(
-                _("The evidence is quoted instead of an answer: %(why)s.", why=context.budget.exhaustion_reason)
-            )
+            why = context.budget.exhaustion_reason
+            yield Warned(_("The evidence is quoted instead of an answer: %(why)s.", why=why))
             return _Draft(Outcome.NO_TIME)
         yield StepStarted("generate", _(doing))
         made = yield from _attempt(task, pieces, context)
@@ -199,22 +215,10 @@ def _write(asked: AskedQuestion, evidence: Sequence[Evidence], context: Context)
     """Yield the pieces of an answer, then Generated, and return it. Raises GenerationError."""
     llm, settings = context.parts.llm, context.settings
     clock = context.clock("generate")
-    messages, left_out = prompts.fitting_prompt(
-        asked.question,
-        asked.standalone,
-        evidence,
-        asked.history,
-        room=llm.context_tokens - settings.answer_tokens,
-        count_tokens=llm.count_tokens,
-        whole=Skill.ALONE in context.parts.skills,
-    )
+    room, whole = llm.context_tokens - settings.answer_tokens, Skill.ALONE in context.parts.skills
+    messages, left_out = prompts.fitting_prompt(asked, evidence, room=room, count_tokens=llm.count_tokens, whole=whole)
     if left_out:
-        yield Warned(
-            _(
-                "%(number)s pieces of evidence did not fit into the language model's context window and were left out.",
-                number=left_out,
-            )
-        )
+        yield Warned(_(LEFT_OUT, number=left_out))
     written = ""
     decoding = Decoding(settings.answer_tokens, temperature=settings.temperature)
     for piece in clock.stream(llm, messages, decoding):
@@ -275,9 +279,8 @@ def _with_source_words(supports: Sequence[Support], task: GenerationTask, contex
     answer, question = verify.compose(supports), task.asked.standalone
     shown = [support for support in supports if support.shown]
     text = " ".join(support.sentence for support in shown)
-    below = quotations.select_quotations(
-        task, context, reconcile.quoted_evidence(task.conflicts), text if _prefers_sources(task, context) else ""
-    )
+    above = text if _prefers_sources(task, context) else ""
+    below = quotations.select_quotations(task, context, reconcile.quoted_evidence(task.conflicts), above)
     alone = Skill.ALONE in context.parts.skills
     backed = all(support.supported for support in shown)
     if _shows_likeliest(task):
@@ -296,9 +299,9 @@ def _with_source_words(supports: Sequence[Support], task: GenerationTask, contex
     ):
         return _Draft(Outcome.IN_THEIR_WORDS)
     if alone and backed and below and _misses(text, task, context):
-        answer += f"\n\n{quotations.nearer_source_words(quotations.render(below, sources))}"
+        answer += f"\n\n{_(NEARER_WORDS)}\n\n{quotations.render(below, sources)}"
     elif left_out:
-        answer += f"\n\n{quotations.source_words(quotations.render(left_out, sources))}"
+        answer += f"\n\n{_(SOURCE_WORDS)}\n\n{quotations.render(left_out, sources)}"
     return _Draft(Outcome.WRITTEN, answer)
 
 

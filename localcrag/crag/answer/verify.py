@@ -46,7 +46,7 @@ def without_preface(text: str) -> str:
     return rest[:1].upper() + rest[1:] if rest != text.strip() else rest
 
 
-def with_citations(sentence: str, numbers: Sequence[int], note: str = "") -> str:
+def with_citations(sentence: str, numbers: Sequence[int], note: str) -> str:
     """Return the sentence with these citations and a note in front of its full stop."""
     body = sentence.rstrip(".!?")
     added = [text for text in ("".join(f"[{number}]" for number in numbers), note) if text]
@@ -99,11 +99,7 @@ SHOWN = {
 
 
 def verify(
-    answer: str,
-    evidence: Sequence[Evidence],
-    question: str,
-    strictness: Strictness,
-    sources: Sequence[Source] = (),
+    answer: str, evidence: Sequence[Evidence], question: str, strictness: Strictness, sources: Sequence[Source] = ()
 ) -> tuple[Support, ...]:
     """Return the sentences of the answer, each with its support, its evidence, and whether it is shown.
 
@@ -112,8 +108,7 @@ def verify(
     is repaired. Sentences without a content word are left out.
     """
     text = attach_citations(answer)
-    source_titles = {source.id: source.title or "" for source in sources}
-    titles = {piece.n: source_titles.get(piece.source, "") for piece in evidence}
+    titles = {source.id: source.title or "" for source in sources}
     supports = []
     for span in claims(answer):
         support = _support(_plain(span.text), citations(span.text), evidence, question, titles)
@@ -140,10 +135,9 @@ def _with_yes(supports: Sequence[Support], evidence: Sequence[Evidence], questio
         if before and _YES.fullmatch(before.sentence) and support.backing is Backing.SUPPORTED:
             own = " ".join(texts[n] for n in support.citations if n in texts)
             if concludes_yes(support.sentence, own, question):
-                joined.pop()
-                support = dataclasses.replace(  # noqa: PLW2901 - the same, with its yes
-                    support, sentence=f"Yes. {support.sentence.lstrip('*_ ')}", starts_line=before.starts_line
-                )
+                sentence = f"Yes. {support.sentence.lstrip('*_ ')}"
+                joined[-1] = dataclasses.replace(support, sentence=sentence, starts_line=before.starts_line)
+                continue
         joined.append(support)
     return joined
 
@@ -181,14 +175,15 @@ def _renumbered(supports: Sequence[Support]) -> Iterator[tuple[Support, str]]:
 
 
 def _support(
-    sentence: str, cited: Sequence[int], evidence: Sequence[Evidence], question: str, titles: dict[int, str]
+    sentence: str, cited: Sequence[int], evidence: Sequence[Evidence], question: str, titles: dict[str, str]
 ) -> Support:
     without_own = _OWN_PREFIX.sub("", sentence, count=1)
     statement = without_own if content_words(without_own) else sentence
     most = max((piece.relevance for piece in evidence), default=0.0)
     judged: dict[int, SupportJudgement] = {}
     for piece in evidence:
-        judgement = _weigh(judge(statement, piece.text, question, titles[piece.n]), piece.relevance, most)
+        judgement = judge(statement, piece.text, question, titles.get(piece.source, ""))
+        judgement = _weigh(judgement, piece.relevance, most)
         # Two strips of one piece have the same number; the one that backs the sentence better counts.
         other = judged.get(piece.n)
         if other is None or _RANKS.index(judgement.backing) < _RANKS.index(other.backing):
@@ -199,15 +194,9 @@ def _support(
         why = judged[ranked[0]].why if ranked else _("there is no evidence")
         return Support(sentence, supported=False, citations=(), relevance=0.0, backing=Backing.NOT, why=why)
     best = judged[ranked[0]]
-    own = tuple(n for n in cited if n in judged and judged[n].backing is best.backing)
-    return Support(
-        sentence,
-        supported=best.backing is Backing.SUPPORTED,
-        citations=own or (ranked[0],),
-        relevance=max(relevance[n] for n in own or (ranked[0],)),
-        backing=best.backing,
-        why=best.why,
-    )
+    own = tuple(n for n in cited if n in judged and judged[n].backing is best.backing) or (ranked[0],)
+    most, supported = max(relevance[n] for n in own), best.backing is Backing.SUPPORTED
+    return Support(sentence, supported, own, most, backing=best.backing, why=best.why)
 
 
 def _weigh(judgement: SupportJudgement, relevance: float, most: float) -> SupportJudgement:

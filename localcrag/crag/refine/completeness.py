@@ -85,7 +85,6 @@ MAX_BEFORE = 2
 
 _LIMITED = (StripReason.OVER_CAP, StripReason.OVER_TOKENS)
 _NEVER = (StripReason.INSTRUCTION, StripReason.HIDDEN, StripReason.TAKEN_OUT)
-_HEADERS = (BlockKind.HEADER,)
 _FIRST_CELL = re.compile(r"\s*\|\s*| {2,}|\t+")
 _TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE)
 _POINTS_BACK = re.compile(
@@ -230,9 +229,9 @@ class _Closure:
             name = content_words(_FIRST_CELL.split(own.strips[number].text.strip("| \t"), maxsplit=1)[0])
             if name and name <= self._asked:
                 # A row needs its header; the most relevant sentence shows how much its passage matters.
-                header = [n for n in own.numbers if own.parts[n].group == part.group and own.parts[n].kind in _HEADERS]
-                relevance = max(strip.relevance for strip in own.strips)
-                yield relevance, [own.places[n] for n in (*header, number)]
+                group = [n for n in own.numbers if own.parts[n].group == part.group]
+                header = [n for n in group if own.parts[n].kind is BlockKind.HEADER]
+                yield max(strip.relevance for strip in own.strips), [own.places[n] for n in (*header, number)]
 
     def lists(self, own: _PassageStrips) -> Iterator[Unit]:
         """Yield lists and tables of which enough is kept, or that have the form which the question asks for."""

@@ -20,14 +20,14 @@ from localcrag.crag.context import NO_STRIPS, Clock, Context
 from localcrag.crag.evaluate import usable
 from localcrag.crag.grading import is_scored
 from localcrag.crag.llm_calls import JsonAnswer, line_schema
-from localcrag.crag.refine import refine as manual_selection
-from localcrag.crag.refine.completeness import CountTokens
 from localcrag.crag.refine.refine import (
     Refinement,
     RefineRules,
+    apply_choice,
+    apply_limits,
     by_relevance,
+    complete_evidence,
     decompose,
-    select_evidence,
     whole_passages,
 )
 from localcrag.crag.refine.refine import refine as refine_by_relevance
@@ -90,7 +90,6 @@ def extract(
     llm: LanguageModel,
     scorer: Scorer,
     rules: RefineRules,
-    count_tokens: CountTokens,
     clock: Clock,
 ) -> Generator[Event, None, Refinement]:
     """Yield the text as it is written, and return strips and evidence of passages.
@@ -104,9 +103,8 @@ def extract(
     failures: list[str] = []
     invented = 0
     for number, passage in enumerate(passages, start=1):
-        yield StepStarted(
-            "refine", _("extracting key points of passage %(number)s of %(all)s", number=number, all=len(passages))
-        )
+        doing = _("extracting key points of passage %(number)s of %(all)s", number=number, all=len(passages))
+        yield StepStarted("refine", doing)
         own = [strip for strip in left if strip.passage == passage.id]
         try:
             carried = yield from _key_points(question, passage, own, llm, clock)
@@ -120,7 +118,7 @@ def extract(
         strips += pointed
         fates += [StripReason.KEY_POINT if strip.points else StripReason.NO_KEY_POINT for strip in pointed]
     yield from _failure_warnings(failures, invented, len(passages))
-    return select_evidence(question, passages, strips, fates, rules=rules, count_tokens=count_tokens)
+    return complete_evidence(question, passages, apply_limits(strips, fates, rules), rules)
 
 
 def _key_points(
@@ -152,12 +150,11 @@ def _failure_warnings(failures: Sequence[str], invented: int, passages: int) -> 
             )
         )
     if invented:
-        yield Warned(
-            _(
-                "%(number)s key points from the language model were rejected: their passages do not say so.",
-                number=invented,
-            )
+        text = _(
+            "%(number)s key points from the language model were rejected: their passages do not say so.",
+            number=invented,
         )
+        yield Warned(text)
 
 
 def prompt(question: str, text: str) -> list[Message]:
@@ -233,11 +230,10 @@ def refine_selection(
     new = [passage for passage in before.passages if choice.passages.get(passage.id) and passage.id not in known]
     strips = before.strips
     if new:
-        looked_at = yield from strips_and_evidence(
-            before.standalone_question, injection.screened(new, rules), context, clock
-        )
-        strips += injection.add_removed_strips(looked_at.strips, new, rules)
-    refinement = manual_selection.apply_choice(strips, injection.screened(before.passages, rules), choice)
+        screened = injection.screened(new, rules)
+        scored = yield from strips_and_evidence(before.standalone_question, screened, context, clock)
+        strips += injection.add_removed_strips(scored.strips, new, rules)
+    refinement = apply_choice(strips, injection.screened(before.passages, rules), choice)
     yield Refined(refinement.strips, refinement.evidence, refinement.sources, clock.cost())
     quoted = {piece.passage for piece in refinement.evidence}
     return refinement, tuple(passage for passage in before.passages if passage.id in quoted)
@@ -262,29 +258,17 @@ def strips_and_evidence(
     `known` are strips of these passages that were scored before.
     """
     parts = context.parts
-    if not context.steps.refine:
-        return whole_passages(passages, len(passages))
-    if not is_scored(passages):
-        return whole_passages(passages, WHOLE_PASSAGES)
+    if not context.steps.refine or not is_scored(passages):
+        return whole_passages(passages, WHOLE_PASSAGES if context.steps.refine else len(passages))
     if context.budget.spent(NO_STRIPS):
-        yield Warned(
-            _(
-                "The best passages were used whole, not sentence by sentence: %(why)s.",
-                why=context.budget.exhaustion_reason,
-            )
-        )
+        why = context.budget.exhaustion_reason
+        yield Warned(_("The best passages were used whole, not sentence by sentence: %(why)s.", why=why))
         return whole_passages(passages, WHOLE_PASSAGES)
-    scorer, rules, count_tokens = parts.scorer, _rules(context), parts.embedder.count_tokens
+    scorer, rules = parts.scorer, _rules(context)
     try:
         if context.settings.refiner is RefinerKind.STRIPS:
-            return refine_by_relevance(
-                question, passages, scorer=scorer, rules=rules, count_tokens=count_tokens, known=known
-            )
-        return (
-            yield from extract(
-                question, passages, llm=parts.llm, scorer=scorer, rules=rules, count_tokens=count_tokens, clock=clock
-            )
-        )
+            return refine_by_relevance(question, passages, scorer=scorer, rules=rules, known=known)
+        return (yield from extract(question, passages, llm=parts.llm, scorer=scorer, rules=rules, clock=clock))
     except ModelError as error:
         yield Warned(
             _("The best passages were used whole, because their sentences could not be scored: %(error)s", error=error)
@@ -301,6 +285,7 @@ def _rules(context: Context) -> RefineRules:
         most=sys.maxsize if context.read_all else settings.most_strips,
         tokens=sys.maxsize if context.read_all else settings.evidence_tokens,
         retention=settings.minimum_retention,
+        count_tokens=context.parts.embedder.count_tokens,
         mode=settings.strip_mode,
         window_words=settings.window_words,
     )

@@ -15,8 +15,8 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import assert_never
 
-from localcrag.records.enums import StripMode
-from localcrag.records.passages import Passage, Strip
+from localcrag.records.enums import StripMode, StripReason
+from localcrag.records.passages import GradedPassage, Passage, Strip
 from localcrag.text.blocks import INTRODUCTION_END, Block, BlockKind, split_blocks
 from localcrag.text.places import SheetRow, rows_within, shift_rows
 from localcrag.text.sentences import Span, split_sentences, splitting_language
@@ -59,6 +59,14 @@ def split_into_strips(text: str, mode: StripMode, *, window_words: int) -> list[
             return _split_adaptively(text, split_sentences(text))
         case _:
             assert_never(mode)
+
+
+def passage_strip(
+    passage: GradedPassage, place: tuple[int, int], dropped_or_kept: tuple[StripReason, StripReason], *, kept: bool
+) -> Strip:
+    """Return the strip at a place of a passage, with the relevance of the passage."""
+    text, reason = passage.text[slice(*place)], dropped_or_kept[kept]
+    return Strip(passage.id, *place, text, passage.logit, passage.relevance, kept, reason)
 
 
 def count_words(text: str) -> int:

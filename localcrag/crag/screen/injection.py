@@ -267,19 +267,9 @@ def add_removed_strips(
     whole: list[Strip] = []
     for passage in passages:
         own = [strip for strip in strips if strip.passage == passage.id]
-        own += [
-            Strip(
-                passage=passage.id,
-                start=span.start,
-                end=span.end,
-                text=span.text,
-                logit=0.0,
-                relevance=0.0,
-                kept=False,
-                reason=StripReason.HIDDEN if name == HIDDEN else StripReason.INSTRUCTION,
-            )
-            for span, name in find_instructions(passage.text, rules)
-        ]  # fmt: skip
+        for span, name in find_instructions(passage.text, rules):
+            reason = StripReason.HIDDEN if name == HIDDEN else StripReason.INSTRUCTION
+            own.append(Strip(passage.id, span.start, span.end, span.text, 0.0, 0.0, kept=False, reason=reason))
         whole += sorted(own, key=lambda strip: strip.start)
     return tuple(whole)
 
