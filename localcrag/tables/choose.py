@@ -54,14 +54,6 @@ def names_of(document: str, title: str | None, section: str | None) -> list[str]
     return [name for name in (stem, title, section) if name]
 
 
-def without_copies(found: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates without tables that are copies of another, as of a file that was added twice."""
-    kept: dict[tuple[object, ...], Candidate] = {}
-    for one in found:
-        kept.setdefault((one.table.header, tuple(row.cells for row in one.table.rows)), one)
-    return list(kept.values())
-
-
 def chunk_of(passage: GradedPassage) -> int:
     """Return the id of the chunk that a passage of a document consists of, or begins with."""
     return int(passage.id.removeprefix("chunk-"))
@@ -108,9 +100,8 @@ def _joint_plan(request: Request, table: Table, rival: Table, names: Sequence[st
     """
     both = replace(table, rows=(*table.rows, *rival.rows), caption=rival.caption, section=rival.section)
     plan = build_plan(request, both, names)
-    if plan is None:
-        return None
-    return plan if set(rival.rows).intersection(may_meet(plan.tests, plan.known.rows)) else None
+    counts = plan and set(rival.rows).intersection(may_meet(plan.tests, plan.known.rows))
+    return plan if counts else None
 
 
 def _tables_with_columns(
@@ -124,7 +115,8 @@ def _tables_with_columns(
 
     The documents of `own`, given with a chunk of each, are always read: a long table can fill all results of a search.
     """
-    others = _other_documents(list(own.values()), store, within)
+    every = {document.id for document in store.documents()} if within is None else set(within)
+    others = every - set(store.documents_of(list(own.values())).values())
     ids = [*own.values(), *(store.full_text(" ".join(header), MOST_CHUNKS, others) if others else ())]
     chunks, titles = store.chunks(ids), store.titles(ids)
     documents: dict[str, int] = {}
@@ -132,11 +124,7 @@ def _tables_with_columns(
         if chunk in chunks:
             documents.setdefault(chunks[chunk][0], chunk)
     for document, chunk in documents.items():
-        read = texts.get(document)
-        if read is None:
-            text = store.excerpt(chunk, 0, LONGEST_TEXT)
-            # The text of a longer document is cut off, and perhaps in the middle of a table.
-            read = Tables(text if len(text) < LONGEST_TEXT else "", paged=chunks[chunk][1].page is not None)
+        read = texts.get(document) or _read(store, chunk, paged=chunks[chunk][1].page is not None)
         end = -1
         for number, place in enumerate(pages_with_columns(read.text, header)):
             if place < end or number >= MOST_PAGES:
@@ -146,10 +134,11 @@ def _tables_with_columns(
                 yield document, titles.get(chunk), table
 
 
-def _other_documents(own: Sequence[int], store: ChunkStore, within: Collection[int] | None) -> set[int]:
-    """Return the ids of the documents that may be searched, without those of these chunks."""
-    every = {document.id for document in store.documents()} if within is None else set(within)
-    return every - set(store.documents_of(own).values())
+def _read(store: ChunkStore, chunk: int, *, paged: bool) -> Tables:
+    """Return the tables of the document of a chunk."""
+    text = store.excerpt(chunk, 0, LONGEST_TEXT)
+    # The text of a longer document is cut off, and perhaps in the middle of a table.
+    return Tables(text if len(text) < LONGEST_TEXT else "", paged=paged)
 
 
 WORDS_AFTER_NUMBER = 3
@@ -174,14 +163,18 @@ def candidates(
         for table, first, own in _tables(passages, store, texts)
         if (plan := build_plan(request, table, _names(first)))
     ]
-    named = _best_named(request, without_copies([*found, *rivals(request, found, store, within, texts)]))
+    # Of copies of a table, as in a file that was added twice, the first counts.
+    kept: dict[tuple[object, ...], Candidate] = {}
+    for one in (*found, *rivals(request, found, store, within, texts)):
+        kept.setdefault((one.table.header, tuple(row.cells for row in one.table.rows)), one)
+    named = _best_named(request, list(kept.values()))
     if len(named) > 1:
         named = [one for one in named if one.may_have_rows] or named
     if len(named) == 1 and not named[0].passages:
         return []  # A table that retrieval missed is hardly the one that is meant.
-    kept = [one for one in named if _is_relevant(one, passages) and not _is_stated(one, request, passages)]
-    headers = {one.header for one in kept}
-    return [one for one in named if one in kept or one.header in headers]
+    fit = [one for one in named if _is_relevant(one, passages) and not _is_stated(one, request, passages)]
+    headers = {one.header for one in fit}
+    return [one for one in named if one.header in headers]
 
 
 def _names(passage: GradedPassage) -> list[str]:
@@ -205,9 +198,7 @@ def _tables(
         if not any(block.kind in _TABLE for block in split_blocks(passage.text)) and not passage.lead:
             continue
         if name not in texts:
-            text = store.excerpt(chunk_of(passage), 0, LONGEST_TEXT)
-            # The text of a longer document is cut off, and perhaps in the middle of a table.
-            texts[name] = Tables(text if len(text) < LONGEST_TEXT else "", paged=passage.page is not None)
+            texts[name] = _read(store, chunk_of(passage), paged=passage.page is not None)
         page = texts[name].text.rfind(PAGE_BREAK, 0, passage.start or 0)
         if (name, page) in read:
             continue
@@ -261,18 +252,15 @@ def _is_stated(one: Candidate, request: Request, passages: Sequence[GradedPassag
     nouns = _nouns(request)
     asks = set(stems_of(request.asks))
     about = nouns | content_stems(one.plan.column.name) if one.plan.column else nouns
-    if one.plan.operation is Operation.COUNT:
-        return any(_counts(words, nouns) for words in _sentences(passages))
-    return any(
-        asks <= set(words) and about & set(words) and any(map(_is_number, words)) for words in _sentences(passages)
-    )
-
-
-def _counts(words: Sequence[str], nouns: set[str]) -> bool:
-    """Return whether a sentence has a number of the things that `nouns` name: "45 permanent employees"."""
-    return any(
-        _is_number(word) and nouns & set(words[at + 1 : at + 1 + WORDS_AFTER_NUMBER]) for at, word in enumerate(words)
-    )
+    for words in _sentences(passages):
+        numbers = [at for at, word in enumerate(words) if word.isdigit() or word in _NUMBERS]
+        if one.plan.operation is Operation.COUNT:
+            # A number of the things that `nouns` name: "45 permanent employees".
+            if any(nouns & set(words[at + 1 : at + 1 + WORDS_AFTER_NUMBER]) for at in numbers):
+                return True
+        elif numbers and asks <= set(words) and about & set(words):
+            return True
+    return False
 
 
 def _sentences(passages: Sequence[GradedPassage]) -> Iterator[list[str]]:
@@ -287,12 +275,8 @@ def _sentences(passages: Sequence[GradedPassage]) -> Iterator[list[str]]:
 def _nouns(request: Request) -> set[str]:
     """Return the words for what is counted or listed; if there is no such noun, all meaningful words."""
     words = [word.stem for word in words_of(request.rest[request.target or 0 :])]
-    first = next((at for at, word in enumerate(words) if word not in FUNCTION_WORDS), 0)
     if request.target is None:
         return set(words) - FUNCTION_WORDS
+    first = next((at for at, word in enumerate(words) if word not in FUNCTION_WORDS), 0)
     behind = next((at for at, word in enumerate(words) if at > first and word in FUNCTION_WORDS), len(words))
     return set(words[first:behind])
-
-
-def _is_number(word: str) -> bool:
-    return word.isdigit() or word in _NUMBERS

@@ -364,13 +364,14 @@ _COMPARISONS: dict[Relation, Callable[[Decimal, Decimal], bool]] = {
     Relation.BELOW: operator.lt,
     Relation.AT_LEAST: operator.ge,
     Relation.AT_MOST: operator.le,
+    Relation.EQUAL: operator.eq,
 }
 
 
 def _compared(value: Decimal, relation: Relation, low: Decimal, high: Decimal | None) -> bool:
     if relation is Relation.WITHIN:
         return high is not None and low <= value <= high
-    return _COMPARISONS.get(relation, operator.eq)(value, low)
+    return _COMPARISONS[relation](value, low)
 
 
 def _is_within_days(value: Moment, test: Test) -> bool | None:

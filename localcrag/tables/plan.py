@@ -98,9 +98,8 @@ def aggregates_one_row(plan: TablePlan) -> bool:
 
 def _is_label(plan: TablePlan, column: Column) -> bool:
     """Return whether a column has a different name for each row: a word for the column then means the rows."""
-    cells = [row.cells[column.at] for row in plan.known.rows]
     names = column.kind in (ColumnKind.TEXT, ColumnKind.NAME) or (column.kind is ColumnKind.DATE and column.at == 0)
-    return names and len(set(cells)) == len(cells)
+    return names and plan.known.is_unique(column)
 
 
 def _columns_of(plan: TablePlan) -> Iterator[Column]:
@@ -183,14 +182,13 @@ def _is_operation_a_label(request: Request, known: TableVocabulary) -> bool:
     begin = tuple(word[:STEM_PREFIX] for word in asks)
     cells = [cell for cell in {row.cells[0] for row in known.rows} if any(one in cell.lower() for one in begin)]
     labels = {word for cell in cells for word in stems_of(cell)}
-    headers = {word for column in known.columns for word in known.header_words(column)}
-    return bool(asks & (labels | headers))
+    return bool(asks & (labels | known.all_header_words))
 
 
 def _may_be_sum_column(request: Request, known: TableVocabulary) -> bool:
     """Return whether "in sum" or "the total" in a comparison or a share may name a column."""
-    headers = {word for column in known.columns for word in known.header_words(column)}
-    return request.forms.form is not None and bool({"sum", "total"} & headers & set(stems_of(request.text)))
+    words = known.all_header_words & set(stems_of(request.text))
+    return request.forms.form is not None and bool({"sum", "total"} & words)
 
 
 def _aggregate_plan(reading: ParsedQuestion) -> TablePlan | None:
@@ -225,12 +223,8 @@ def _extreme_plan(reading: ParsedQuestion) -> TablePlan | None:
         return None
     if may_mean_groups(reading, column) or not _is_most_about_column(reading, column):
         return extreme_group_plan(reading)
-    tests, few = tuple(reading.tests), reading.request.few
-    return (
-        None
-        if may_mean_spending(reading, column)
-        else TablePlan(known, reading.request.operation, column, tests, few=few)
-    )
+    plan = TablePlan(known, reading.request.operation, column, tuple(reading.tests), few=reading.request.few)
+    return None if may_mean_spending(reading, column) else plan
 
 
 def _superlative_column(reading: ParsedQuestion, wanted: Superlative) -> Column | None:
@@ -257,11 +251,8 @@ def _is_most_about_column(reading: ParsedQuestion, column: Column) -> bool:
     if request.asks not in ("most", "fewest", "least"):
         return True
     place = re.search(rf"\b{request.asks}\b", request.text, re.IGNORECASE)
-    behind = [
-        word
-        for word in reading.free_words
-        if place and word.start >= place.end() and word.stem not in (UNINFORMATIVE - ROW_NOUNS) | FUNCTION_WORDS
-    ]
+    told = [word for word in reading.free_words if word.stem not in (UNINFORMATIVE - ROW_NOUNS) | FUNCTION_WORDS]
+    behind = [word for word in told if place and word.start >= place.end()]
     return not behind or reading.known.mention(column, behind[:1]) > 0
 
 
@@ -271,10 +262,9 @@ def _count_plan(reading: ParsedQuestion) -> TablePlan | None:
     noun = reading.target
     if not noun:
         return None
-    cell_starts = {word.start for cell in reading.cells for word in cell.words}
-    if noun[-1].start in cell_starts:
+    last_cells = (cell for cell in reading.cells if any(word.start == noun[-1].start for word in cell.words))
+    if cell := next(last_cells, None):
         # "How many laptops" counts the rows if several are laptops; a single row has a number to be looked up.
-        cell = next(cell for cell in reading.cells if noun[-1] in cell.words)
         is_one = cell.rows > 1 and not has_quantity_column(known) and not reading.request.forms.different
         return TablePlan(known, Operation.COUNT, None, tuple(reading.tests)) if is_one else None
     last = last_noun_word(reading, noun)
@@ -295,26 +285,16 @@ def _list_plan(reading: ParsedQuestion) -> TablePlan | None:
     if asks_who(reading):
         return _rows_plan(reading) if known.are_people(row_label_column(known)) else None
     noun = meaningful(reading.target)
-    if not noun or (request.forms.different and not request.everything):
-        return None
-    if not asks_for_rows(reading, noun):
+    if not noun or (request.forms.different and not request.everything) or not asks_for_rows(reading, noun):
         return None
     if (request.conditions or request.forms.versus) and reading.tests:
         return _rows_plan(reading)
-    return _plan_without_conditions(
-        reading,
-        known.best_named(known.labels, [last_noun_word(reading, noun)]),
-    )
-
-
-def _plan_without_conditions(reading: ParsedQuestion, word_columns: Sequence[Column]) -> TablePlan | None:
-    """Return a plan for the rows, or the whole column, that a question names by words alone."""
-    known = reading.known
-    if not reading.request.everything:
-        first = not word_columns or word_columns[0] is row_label_column(known)
+    named = known.best_named(known.labels, [last_noun_word(reading, noun)])
+    if not request.everything:
+        first = not named or named[0] is row_label_column(known)
         return _rows_plan(reading) if first and _may_be_several(reading) else None
-    if len(word_columns) == 1 and word_columns[0].kind is ColumnKind.TEXT and not reading.tests:
-        return TablePlan(known, Operation.VALUES, word_columns[0])
+    if len(named) == 1 and named[0].kind is ColumnKind.TEXT and not reading.tests:
+        return TablePlan(known, Operation.VALUES, named[0])
     return _rows_plan(reading)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from localcrag.records.enums import Operation
 from localcrag.tables.parsed_question import ParsedQuestion, Test
@@ -69,19 +69,12 @@ def computed_column(reading: ParsedQuestion, words: Sequence[Word]) -> Column | 
     others = known.best_named([column for column in amounts if column.at not in tested], words)
     if found := others or named:
         return found[0] if len(found) == 1 else None
-    labels = [column for column in known.columns_of_kind(ColumnKind.DATE, ColumnKind.NAME) if column.at not in tested]
-    if any(known.mention(column, words) and not has_row_numbers(known, column) for column in labels):
+    dates = [column for column in known.dates if column.at not in tested]
+    # "The total of all orders" is about the orders' amounts, and not about numbers of which each row has its own.
+    numbers = [column for column in known.columns_of_kind(ColumnKind.NAME) if column.at not in tested]
+    if any(known.mention(one, words) for one in (*dates, *(one for one in numbers if not known.is_unique(one)))):
         return None
     return amounts[0] if len(amounts) == 1 else None
-
-
-def has_row_numbers(known: TableVocabulary, column: Column) -> bool:
-    """Return whether a column has a different number for each row, such as an order number.
-
-    "The total of all orders" is about the orders' amounts, not about these numbers.
-    """
-    cells = known.cells(column)
-    return column.kind is ColumnKind.NAME and len(set(cells)) == len(cells)
 
 
 def noun_meaning(reading: ParsedQuestion, noun: Word) -> tuple[Column | None] | None:
@@ -89,20 +82,14 @@ def noun_meaning(reading: ParsedQuestion, noun: Word) -> tuple[Column | None] | 
     known = reading.known
     named = known.best_named(known.labels, [noun])
     measured = known.best_named(known.columns_of_kind(ColumnKind.AMOUNT, ColumnKind.DATE, ColumnKind.TIME), [noun])
-    if measured and all(_labels_rows(known, column) for column in measured):
+    # The dates of a first column can name the rows, such as a row for each month.
+    if measured and all(one.at == 0 and one.kind is ColumnKind.DATE and known.is_unique(one) for one in measured):
         return (None,)
     if measured and not any(_names_only_rows(known, noun, column) for column in measured):
         return None
     if len(named) == 1:
-        values = known.cells(named[0])
-        return (named[0] if len(set(values)) < len(values) else None,)
+        return (None if known.is_unique(named[0]) else named[0],)
     return (None,) if not named and known.is_row(noun.stem) else None
-
-
-def _labels_rows(known: TableVocabulary, column: Column) -> bool:
-    """Return whether the dates of a first column name the rows, such as a row for each month."""
-    cells = known.cells(column)
-    return column.at == 0 and column.kind is ColumnKind.DATE and len(set(cells)) == len(cells)
 
 
 def _names_only_rows(known: TableVocabulary, noun: Word, column: Column) -> bool:
@@ -209,22 +196,19 @@ def extreme_group_plan(reading: ParsedQuestion) -> TablePlan | None:
     column = None if counts else _amounts(reading, by[0], words)
     if column and may_mean_spending(reading, column):
         return None
-    return _plan(reading, operation, column, by, request.operation) if operation and (counts or column) else None
+    if operation is None or not (counts or column):
+        return None
+    return replace(_plan(reading, operation, column, by), pick=request.operation)
 
 
 def _single_row_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for the row with the highest value, if each group is a single row, such as a row for each month."""
     known = reading.known
-    named = [
-        column
-        for column in known.columns
-        if column.kind is not ColumnKind.AMOUNT and known.mention(column, reading.free_words) >= EXACT
-    ]
-    cells = (
-        {value or row.cells[named[0].at] for row, value in zip(known.rows, named[0].values, strict=True)}
-        if len(named) == 1
-        else set()
-    )
+    others = [column for column in known.columns if column.kind is not ColumnKind.AMOUNT]
+    named = [column for column in others if known.mention(column, reading.free_words) >= EXACT]
+    if len(named) != 1:
+        return None
+    cells = {value or cell for value, cell in zip(named[0].values, known.cells(named[0]), strict=True)}
     if len(cells) < len(known.rows) or reading.tests or _has_single_days(known, named[0]):
         return None
     words = [word for word in reading.free_words if not known.mention(named[0], [word])]
@@ -262,15 +246,9 @@ def may_mean_groups(reading: ParsedQuestion, column: Column) -> bool:
         return False
     tested = reading.tested | {cell.column.at for cell in reading.cells}
     days = [ColumnKind.DATE] if reading.request.asks in ("most", "fewest", "least") else []
-    for other in known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME, *days):
-        values = known.cells(other)
-        if (
-            (other.at not in {column.at, *tested} or other.kind is ColumnKind.DATE)
-            and known.mention(other, words)
-            and len(set(values)) < len(values)
-        ):
-            return True
-    return False
+    others = known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME, *days)
+    free = [one for one in others if one.at not in {column.at, *tested} or one.kind is ColumnKind.DATE]
+    return any(known.mention(one, words) and not known.is_unique(one) for one in free)
 
 
 def _names_other_column(reading: ParsedQuestion, word: Word) -> bool:
@@ -280,25 +258,17 @@ def _names_other_column(reading: ParsedQuestion, word: Word) -> bool:
     return any(known.mention(column, [word]) >= EXACT for column in others) and not known.is_row(word.stem)
 
 
-def _plan(
-    reading: ParsedQuestion, operation: Operation, column: Column | None, by: tuple[Column, str],
-    pick: Operation | None = None,
-) -> TablePlan:  # fmt: skip
+def _plan(reading: ParsedQuestion, operation: Operation, column: Column | None, by: tuple[Column, str]) -> TablePlan:
     """Return a plan for groups, with the tests so far."""
-    return TablePlan(
-        reading.known, operation, column, tuple(reading.tests), by=by[0], period=by[1], pick=pick
-    )  # fmt: skip
+    return TablePlan(reading.known, operation, column, tuple(reading.tests), by=by[0], period=by[1])
 
 
 def _grouping(known: TableVocabulary, words: Sequence[Word], reading: ParsedQuestion) -> tuple[Column, str] | None:
     """Return the column to group by that the words name, and the period of its dates; None if that is unclear."""
     tested = reading.tested
     content_words = [word for word in words if word.stem not in FUNCTION_WORDS]
-    columns = [
-        column
-        for column in known.columns
-        if column.at not in tested and known.mention(column, content_words) >= EXACT and _repeats(known, column)
-    ]
+    named = [one for one in known.columns if one.at not in tested and known.mention(one, content_words) >= EXACT]
+    columns = [column for column in named if _repeats(known, column)]
     if len(columns) == 1:
         return columns[0], _column_period(columns[0])
     periods = [word.stem for word in content_words if word.stem in PERIODS]
@@ -323,21 +293,18 @@ def _column_period(column: Column) -> str:
         return ""
     if all(one.day for one in moments):
         return "day"
-    if not any(one.day for one in moments) and all(one.month for one in moments):
-        return "month"
-    return ""
+    return "month" if all(one.month and not one.day for one in moments) else ""
 
 
 def _repeats(known: TableVocabulary, column: Column) -> bool:
     """Return whether rows can be grouped by a column, because its text or whole numbers (such as floors) repeat."""
-    cells = known.cells(column)
-    if len(set(cells)) == len(cells):
+    if known.is_unique(column):
         return False
     if column.kind in (ColumnKind.TEXT, ColumnKind.NAME):
         return True
     if column.kind is ColumnKind.DATE:
         return not _has_single_days(known, column)
-    return column.kind is ColumnKind.AMOUNT and all(_WHOLE.fullmatch(cell) for cell in cells)
+    return column.kind is ColumnKind.AMOUNT and all(map(_WHOLE.fullmatch, known.cells(column)))
 
 
 def _amounts(reading: ParsedQuestion, by: Column, words: Sequence[Word]) -> Column | None:
@@ -365,6 +332,5 @@ def _total_column_plan(reading: ParsedQuestion, totals: Sequence[Column]) -> Tab
 
 def _are_rows(reading: ParsedQuestion, noun: Word) -> bool:
     """Return whether a noun names the rows, and not something that a column counts."""
-    found = noun_meaning(reading, noun)
     known = reading.known
-    return found == (None,) and (not has_quantity_column(known) or is_in_header(known, noun))
+    return noun_meaning(reading, noun) == (None,) and (not has_quantity_column(known) or is_in_header(known, noun))

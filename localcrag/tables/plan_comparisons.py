@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from localcrag.records.enums import Operation
+from localcrag.tables.parse import Row
 from localcrag.tables.parsed_question import ParsedQuestion, Test, meets
 from localcrag.tables.plan_columns import (
     TablePlan,
@@ -121,16 +122,13 @@ def column_pair(reading: ParsedQuestion, split: int, *, in_time: bool = False) -
         own = known.header_words(right[0])
         # Plans that are not about money are not compared with spending.
         money = own & _PLANNED_MONEY or right[0].unit in CURRENCIES.values()
-        done = ACTUAL if money else ACTUAL - _MONEY
-        left = [
-            one
-            for one in columns
-            if done & (its := known.header_words(one)) and not PLANNED & its and own - PLANNED - FUNCTION_WORDS <= its
-        ]
+        done, shared = ACTUAL if money else ACTUAL - _MONEY, own - PLANNED - FUNCTION_WORDS
+        others = [(one, known.header_words(one)) for one in columns]
+        left = [one for one, words in others if done & words and not PLANNED & words and shared <= words]
     if len(left) != 1 or left[0].at == right[0].at:
         return None
-    alike_in = (left[0].kind, left[0].unit, _scale(left[0])) == (right[0].kind, right[0].unit, _scale(right[0]))
-    return (left[0], right[0]) if alike_in else None
+    of_kind = [(column.kind, column.unit, _scale(column)) for column in (left[0], right[0])]
+    return (left[0], right[0]) if of_kind[0] == of_kind[1] else None
 
 
 def _scale(column: Column) -> str:
@@ -181,7 +179,7 @@ def fit_comparative(word: str, reading: ParsedQuestion, columns: Sequence[Column
 def _has_single_rows(reading: ParsedQuestion, compared: Sequence[Column]) -> bool:
     """Return whether each thing that is asked for has a single row; if it has several, their sum may be meant."""
     known, tests = reading.known, reading.tests
-    rows = [row for at, row in enumerate(known.rows) if all(meets(one, at, row.cells[one.column.at]) for one in tests)]
+    rows = _rows_that_meet(known, tests)
     others = [column for column in known.columns if column not in compared]
     nouns = [word for word in reading.target if word.stem not in ROW_NOUNS]
     named = [column for column in others if any(known.mention(column, [noun]) for noun in nouns)]
@@ -220,7 +218,7 @@ def difference_plan(reading: ParsedQuestion) -> TablePlan | None:
         return TablePlan(known, Operation.DIFFERENCE, None, sides=_larger_side_first(reading, sides)) if rows else None
     if column is None:
         return None
-    most = max(_row_count(known, side) for side in sides)
+    most = max(len(_rows_that_meet(known, side)) for side in sides)
     if most > 1 and not _ADDS_UP.search(request.text):
         return None  # "How much more do lamps cost than chairs" does not ask for a sum.
     return TablePlan(known, Operation.DIFFERENCE, column, sides=_larger_side_first(reading, sides))
@@ -280,7 +278,7 @@ def _column_difference_plan(reading: ParsedQuestion, split: int) -> TablePlan | 
     known, request = reading.known, reading.request
     if len({test.start < split for test in reading.tests}) > 1 or any(test.negated for test in reading.tests):
         return None
-    if request.asks != "total" and (not reading.tests or _row_count(known, reading.tests) != 1):
+    if request.asks != "total" and (not reading.tests or len(_rows_that_meet(known, reading.tests)) != 1):
         return None
     columns = column_pair(reading, split)
     if columns is None or not fit_comparative(request.forms.more, reading, columns):
@@ -290,9 +288,9 @@ def _column_difference_plan(reading: ParsedQuestion, split: int) -> TablePlan | 
     return TablePlan(known, Operation.DIFFERENCE, first, side_columns=(first, second), sides=(tests, tests))
 
 
-def _row_count(known: TableVocabulary, tests: Sequence[Test]) -> int:
-    """Return how many rows meet the tests."""
-    return sum(all(meets(test, at, row.cells[test.column.at]) for test in tests) for at, row in enumerate(known.rows))
+def _rows_that_meet(known: TableVocabulary, tests: Sequence[Test]) -> list[Row]:
+    """Return the rows that meet the tests."""
+    return [row for at, row in enumerate(known.rows) if all(meets(one, at, row.cells[one.column.at]) for one in tests)]
 
 
 def extreme_difference_plan(reading: ParsedQuestion) -> TablePlan | None:

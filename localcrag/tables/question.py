@@ -250,36 +250,27 @@ class QuestionForm:
 
 def parse_form(text: str) -> QuestionForm | None:
     """Return the form of a question whose conditions are blanked; None if it is too complex to be understood."""
-    rest, form, split, more = _two_sides(text)
-    rest, versus = (rest, None) if form else find_column_comparison(rest)
+    forms = _two_sides(text)
+    rest, versus = (forms.rest, None) if forms.form else find_column_comparison(forms.rest)
     different = _DIFFERENT.search(rest)
     rest = _blank(rest, different)
     top = _TOP.search(rest)
     rest = _blank(rest, top)
-    by = _PER.search(rest) or (None if top or form else _BY.search(rest))
+    by = _PER.search(rest) or (None if top or forms.form else _BY.search(rest))
     rest = _blank(rest, by)
     # A second "per" would ask for groups of groups.
-    if _PER.search(rest):
-        return None
-    denied = _find_negations(rest)
+    denied = None if _PER.search(rest) else _find_negations(rest)
     if denied is None:
         return None
     rest, negated, absent = denied
     if versus and (different or top or by or negated):
         return None
-    return QuestionForm(
-        rest,
-        few=number_value(top["few"]) if top else 1,
-        end=(Operation.MAXIMUM if top["end"].lower() == "top" else Operation.MINIMUM) if top else None,
-        by=by["by"].lower() if by else "",
-        different=different is not None,
-        negated=negated,
-        absent=absent,
-        form=form,
-        split=split,
-        more=more,
-        versus=versus,
-    )
+    if top:
+        end = Operation.MAXIMUM if top["end"].lower() == "top" else Operation.MINIMUM
+        forms = replace(forms, few=number_value(top["few"]), end=end)
+    noun = by["by"].lower() if by else ""
+    forms = replace(forms, rest=rest, by=noun, different=different is not None, versus=versus)
+    return replace(forms, negated=negated, absent=absent)
 
 
 def requested_number(text: str, superlative: str) -> tuple[int, str]:
@@ -303,11 +294,8 @@ def number_value(text: str) -> int:
     return int(NUMBER_WORDS.get(text.lower(), text))
 
 
-def _two_sides(text: str) -> tuple[str, Operation | None, int, str]:
-    """Return the text without the words of a difference or a share, the operation, the split, and the comparative.
-
-    The operation is None, and the text unchanged, if the question has no two sides.
-    """
+def _two_sides(text: str) -> QuestionForm:
+    """Return the form of a difference or a share; of a question without two sides, only its text."""
     for pattern in (_COMPARED, _BY_HOW_MUCH, _BEYOND, _DIFFERENCE):
         if (found := pattern.search(text)) and not re.search(r"\bthan\b", text[found.end() :], re.IGNORECASE):
             rest = blank_out(text, found.start(), found.start("between"))
@@ -315,11 +303,11 @@ def _two_sides(text: str) -> tuple[str, Operation | None, int, str]:
             if of := found.groupdict().get("of"):
                 rest = rest[: found.start("of")] + of + rest[found.end("of") :]
             more = (found.groupdict().get("more") or "").lower()
-            return rest, Operation.DIFFERENCE, found.end("than"), more
+            return QuestionForm(rest, form=Operation.DIFFERENCE, split=found.end("than"), more=more)
     if (found := _SHARE.search(text)) and (verb := _VERB.search(text, found.end())):
         rest = blank_out(blank_out(text, *found.span()), *verb.span())
-        return rest, Operation.SHARE, verb.start(), ""
-    return text, None, 0, ""
+        return QuestionForm(rest, form=Operation.SHARE, split=verb.start())
+    return QuestionForm(text)
 
 
 _Places = tuple[tuple[int, int], ...]
@@ -535,8 +523,7 @@ def _extreme_request(
     rest = blank_out(rest, *superlative.span())
     sums = _SUM.search(rest)
     group_operation = Operation.AVERAGE if averages else Operation.SUM if sums else None
-    message = averages or sums
-    rest = blank_out(rest, *message.span()) if message else rest
+    rest = _blank(rest, averages or sums)
     return Request(wanted.operation, text, rest, word, superlative=wanted, few=few, group_operation=group_operation)
 
 
@@ -552,9 +539,9 @@ def _two_sided_request(text: str, forms: QuestionForm) -> Request | None:
 
 def _count_sum_or_list(text: str, rest: str, counts: re.Match[str] | None) -> Request | None:
     """Return a request for a number, a total or rows."""
-    left = blank_out(rest, *counts.span()) if counts else rest
+    left = _blank(rest, counts)
     sums = _SUM.search(left)
-    left = blank_out(left, *sums.span()) if sums else left
+    left = _blank(left, sums)
     adds_up = sums or (_HOURS.match(rest, counts.end()) if counts else _SPENT.match(rest))
     if counts:
         # With "in total" it may be a sum: the table decides whether rows are counted or a column is added up.
@@ -562,12 +549,9 @@ def _count_sum_or_list(text: str, rest: str, counts: re.Match[str] | None) -> Re
     if sums and _WHICH.match(rest):
         return None  # "Which items cost more than 400 in sum" asks for rows; the sum may be in a column.
     if adds_up:
-        much = _HOW_MUCH.search(left)
-        return Request(Operation.SUM, text, blank_out(left, *much.span()) if much else left, "total")
+        return Request(Operation.SUM, text, _blank(left, _HOW_MUCH.search(left)), "total")
     listed = _LIST.match(rest)
     if listed is None:
         return Request(Operation.FILTER, text, rest, "", target=0)
-    everything = _EVERYTHING.search(rest) is not None
-    return Request(
-        Operation.FILTER, text, blank_out(rest, *listed.span()), "", target=listed.end(), everything=everything
-    )
+    left, everything = blank_out(rest, *listed.span()), _EVERYTHING.search(rest) is not None
+    return Request(Operation.FILTER, text, left, "", target=listed.end(), everything=everything)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from itertools import pairwise
@@ -105,14 +105,12 @@ SUPERLATIVES: dict[str, Superlative] = {
     **dict.fromkeys(("lowest", "minimum", "least", "fewest"), Superlative(_LEAST)),
     "smallest": Superlative(_LEAST, otherwise=SIZE),
     "longest": Superlative(_MOST, frozenset(("length", "duration", "time", "distance"))),
-    **dict.fromkeys(("first",), Superlative(_LEAST, dates=True)),
-    **dict.fromkeys(("last",), Superlative(_MOST, dates=True)),
     "shortest": Superlative(_LEAST, frozenset(("length", "duration", "time", "distance"))),
     "heaviest": Superlative(_MOST, frozenset(("weight",))),
     "lightest": Superlative(_LEAST, frozenset(("weight",))),
     "tallest": Superlative(_MOST, frozenset(("height",))),
-    **dict.fromkeys(("latest", "most recent", "newest"), Superlative(_MOST, dates=True)),
-    **dict.fromkeys(("earliest", "oldest"), Superlative(_LEAST, dates=True)),
+    **dict.fromkeys(("last", "latest", "most recent", "newest"), Superlative(_MOST, dates=True)),
+    **dict.fromkeys(("first", "earliest", "oldest"), Superlative(_LEAST, dates=True)),
 }
 """Superlatives by their words. "Best" and "fastest" are missing, because a column does not say which of its ends is
 better."""
@@ -268,8 +266,9 @@ def _column(at: int, name: str, cells: Sequence[str], mark: DecimalMark) -> Colu
     # A long column repeats most cells, so each distinct cell is read only once.
     numbers = Counter(cells)
     text = Counter({cell: number for cell, number in numbers.items() if not is_empty(cell)})
+    words = Column(at, name, ColumnKind.TEXT, (None,) * len(cells))
     if not text:
-        return Column(at, name, ColumnKind.TEXT, (None,) * len(cells))
+        return words
     times = {cell: parse_clock(cell) for cell in numbers}
     if _are_majority(text, [cell for cell, time in times.items() if time]):
         return Column(at, name, ColumnKind.TIME, tuple(times[cell] for cell in cells))
@@ -284,22 +283,18 @@ def _column(at: int, name: str, cells: Sequence[str], mark: DecimalMark) -> Colu
     if dated and (not years or _YEAR_WORDS & set(stems_of(name))):
         return Column(at, name, ColumnKind.DATE, tuple(moments[cell] for cell in cells))
     if not _are_majority(text, [cell for cell in text if looks_like_amount(cell)]):
-        return Column(at, name, ColumnKind.TEXT, (None,) * len(cells))
-    return _number_column(at, name, cells, mark, are_years=years)
+        return words
+    names_of_things = _IDENTIFIES.match(name) and "of" not in name.lower().split()
+    if years or names_of_things or _are_names(at, name, [cell for cell in cells if not is_empty(cell)]):
+        column = replace(words, kind=ColumnKind.NAME)
+    else:
+        column = _amount_column(at, name, cells, mark)
+    return words if _are_labels(column) else column
 
 
 def _are_majority(text: Counter[str], some: Iterable[str]) -> bool:
     """Return whether `some` are most of the filled cells; `text` counts how often each cell occurs."""
     return sum(text[cell] for cell in some) >= MAJORITY * text.total()
-
-
-def _number_column(at: int, name: str, cells: Sequence[str], mark: DecimalMark, *, are_years: bool) -> Column:
-    """Return a column of numbers as identifiers, as amounts, or as text if the numbers are parts of labels."""
-    filled = [cell for cell in cells if not is_empty(cell)]
-    if are_years or (_IDENTIFIES.match(name) and "of" not in name.lower().split()) or _are_names(at, name, filled):
-        return Column(at, name, ColumnKind.NAME, (None,) * len(cells))
-    column = _amount_column(at, name, cells, mark)
-    return Column(at, name, ColumnKind.TEXT, (None,) * len(cells)) if _are_labels(column) else column
 
 
 def _are_labels(column: Column) -> bool:
@@ -518,16 +513,13 @@ class TableVocabulary:
 
     def _numbered(self, words: Sequence[Word], at: int) -> list[tuple[Column, str, int]]:
         """Return the columns of numbers that are named next to this number: "platform 2", "a 2 in maths"."""
-        text = words[at].written
-        extra = [words[at - 1].stem] if at else []
-        if [word.stem for word in words[at + 1 : at + 2]] == ["in"]:
-            extra += [word.stem for word in words[at + 2 : at + 3]]
-        found = []
-        for column in self.columns_of_kind(ColumnKind.AMOUNT, ColumnKind.NAME):
-            rows = sum(row.cells[column.at] == text for row in self.rows)
-            if rows and self.header_words(column) & set(extra):
-                found.append((column, text, rows))
-        return found
+        text, stems = words[at].written, [word.stem for word in words]
+        near = {*stems[max(0, at - 1) : at], *(stems[at + 2 : at + 3] if stems[at + 1 : at + 2] == ["in"] else ())}
+        columns = [
+            one for one in self.columns_of_kind(ColumnKind.AMOUNT, ColumnKind.NAME) if self.header_words(one) & near
+        ]
+        found = [(column, text, self.cells(column).count(text)) for column in columns]
+        return [one for one in found if one[2]]
 
     @cached_property
     def flags(self) -> dict[int, str]:
