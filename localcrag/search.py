@@ -28,12 +28,12 @@ from pydantic import BaseModel, Field, ValidationError
 from localcrag.privacy import addresses, egress_log, guard
 from localcrag.privacy.addresses import causes, is_private, trusted_certificates
 from localcrag.privacy.egress_log import Purpose
-from localcrag.records import errors
 from localcrag.records.errors import (
     AllEnginesFailed,
     BadSearchAnswer,
     EgressRefused,
     EndpointRefused,
+    ForbiddenTerm,
     JsonDisabled,
     NoResults,
     RateLimited,
@@ -195,6 +195,19 @@ def exchange_error(error: httpx.HTTPError | UnicodeError, endpoint: Endpoint, ti
     )
 
 
+_CONNECTION_PROBLEMS: dict[type[BaseException], str] = {
+    ssl.SSLCertVerificationError: "The certificate of {endpoint} is not trusted on this computer ({error}). Install "
+    "the certificate of your network's authority on this computer, or use the http:// address of SearXNG.",
+    ssl.SSLError: "No secure connection to {endpoint} could be made ({error}). If SearXNG's address begins with "
+    "http:// in your browser, write http:// in searxng_url too.",
+    ConnectionRefusedError: "SearXNG is not running at {endpoint}: nothing accepts connections there. Start SearXNG, "
+    "or correct the address in searxng_url.",
+    BaseException: "No connection to SearXNG at {endpoint} could be made ({error}). Check that this computer is on "
+    "the same network as SearXNG, that SearXNG is running, and that searxng_url is right.",
+}
+"""Causes of a failed connection, the most specific first, each with its message."""
+
+
 def _no_connection(error: httpx.ConnectError, endpoint: Endpoint) -> SearchError:
     below = causes(error)
     if any(isinstance(cause, socket.gaierror) for cause in below):
@@ -204,25 +217,8 @@ def _no_connection(error: httpx.ConnectError, endpoint: Endpoint) -> SearchError
             f"The web search address {endpoint} leads somewhere else by now, and was not asked: {refused} Check "
             "searxng_url, and the name service of your network."
         )
-    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in below):
-        return SearchNotRunning(
-            f"The certificate of {endpoint} is not trusted on this computer ({error}). Install the certificate of your "
-            "network's authority on this computer, or use the http:// address of SearXNG."
-        )
-    if any(isinstance(cause, ssl.SSLError) for cause in below):
-        return SearchNotRunning(
-            f"No secure connection to {endpoint} could be made ({error}). If SearXNG's address begins with http:// in "
-            "your browser, write http:// in searxng_url too."
-        )
-    if any(isinstance(cause, ConnectionRefusedError) for cause in below):
-        return SearchNotRunning(
-            f"SearXNG is not running at {endpoint}: nothing accepts connections there. Start SearXNG, or correct the "
-            "address in searxng_url."
-        )
-    return SearchNotRunning(
-        f"No connection to SearXNG at {endpoint} could be made ({error}). Check that this computer is on the same "
-        "network as SearXNG, that SearXNG is running, and that searxng_url is right."
-    )
+    text = next(text for kind, text in _CONNECTION_PROBLEMS.items() if any(isinstance(cause, kind) for cause in below))
+    return SearchNotRunning(text.format(endpoint=endpoint, error=error))
 
 
 # A snippet has a few hundred characters; the limit keeps a hostile server from blocking the parser with a huge one.
@@ -255,12 +251,10 @@ def parse_answer(body: bytes, limit: int, address: str) -> WebAnswer:
     malformed = 0
     for entry in answer.results:
         try:
-            result = _web_result(_WebResult.model_validate(entry))
+            if result := _web_result(_WebResult.model_validate(entry)):
+                results.setdefault(_normalised(result.url), result)
         except (ValidationError, httpx.InvalidURL, UnicodeError):
             malformed += 1
-            continue
-        if result is not None:
-            results.setdefault(_normalised(result.url), result)
         if len(results) == limit:
             break
     # If all results are malformed, the server is probably not SearXNG; a few malformed ones are just dropped.
@@ -313,12 +307,9 @@ def _validated(body: bytes, address: str) -> _Answer:
     try:
         return _Answer.model_validate_json(body)
     except ValidationError as error:
-        if body.lstrip()[:1] == b"<":
-            what = "is a web page, not search results"
-        elif error.errors()[0]["type"] == "json_invalid":
-            what = "is not valid JSON"
-        else:
-            what = "is JSON, but not of the shape that SearXNG writes"
+        invalid = error.errors()[0]["type"] == "json_invalid"
+        what = "is not valid JSON" if invalid else "is JSON, but not of the shape that SearXNG writes"
+        what = "is a web page, not search results" if body.lstrip()[:1] == b"<" else what
         raise BadSearchAnswer(
             f"What {address} answered {what}. Open {address} in your browser: when that is not SearXNG's start page, "
             "correct searxng_url in the settings; when it is, update and restart SearXNG."
@@ -364,13 +355,8 @@ CONNECTION_ERRORS = (httpx.NetworkError, httpx.RemoteProtocolError)
 
 @dataclass(frozen=True, slots=True)
 class SearchHealth:
-    """The outcome of a test query: its duration in `seconds`, and the `error` message, None if all is well.
+    """The outcome of a test query: its duration in `seconds`, and the `error` message, None if all is well."""
 
-    `reachable` is True if the server answered, `json_enabled` if it answered with SearXNG's JSON.
-    """
-
-    reachable: bool
-    json_enabled: bool
     seconds: float
     failed_engines: tuple[tuple[str, str], ...] = ()
     error: str | None = None
@@ -404,7 +390,7 @@ class SearXNG:
         self._parameters = dict(parameters or {})
         self._forbidden = tuple(forbidden)
         # The app must start without a network, too; every search resolves and checks the name again.
-        with suppress(errors.SearchNotRunning):
+        with suppress(SearchNotRunning):
             self._refuse_public()
         self._client = httpx.Client(
             auth=self._endpoint.credentials,
@@ -412,11 +398,7 @@ class SearXNG:
             verify=trusted_certificates(),
             trust_env=False,
             follow_redirects=False,
-            headers={
-                "User-Agent": "localcrag",
-                "Accept": "application/json",
-                "Accept-Encoding": "gzip, deflate",
-            },
+            headers={"User-Agent": "localcrag", "Accept": "application/json", "Accept-Encoding": "gzip, deflate"},
         )
 
     @property
@@ -443,14 +425,12 @@ class SearXNG:
         started = time.monotonic()
         try:
             answer = self._ask(CHECK_QUERY)
-        except errors.SearchError as error:
-            nothing_answered = (errors.SearchNotRunning, errors.SearchTimeout, errors.EndpointRefused)
-            reachable = not isinstance(error, nothing_answered)
-            return SearchHealth(reachable, False, time.monotonic() - started, error=str(error))
+        except SearchError as error:
+            return SearchHealth(time.monotonic() - started, error=str(error))
         # Without results but with failed engines the test failed; without either, SearXNG just found nothing.
         silent = bool(answer.failed_engines) and not answer.results
-        error_message = engine_failures_message(answer, self.address) if silent else None
-        return SearchHealth(True, True, time.monotonic() - started, answer.failed_engines, error_message)
+        message = engine_failures_message(answer, self.address) if silent else None
+        return SearchHealth(time.monotonic() - started, answer.failed_engines, message)
 
     def close(self) -> None:
         """Close the connections. No search may follow."""
@@ -459,7 +439,7 @@ class SearXNG:
     def _passage(self) -> AbstractContextManager[guard.EgressPermit]:
         """Allow this thread to contact the endpoint; the guard checks the resolved address again on connecting."""
         judge = (lambda _address: True) if self._allow_public else is_private
-        return guard.allow_egress(egress_log.Purpose.WEB_SEARCH, self._endpoint.place, judge=judge)
+        return guard.allow_egress(Purpose.WEB_SEARCH, self._endpoint.place, judge=judge)
 
     def _refuse_public(self) -> None:
         if not self._allow_public:
@@ -468,9 +448,9 @@ class SearXNG:
     def _ask(self, query: str) -> WebAnswer:
         cleaned = clean_query(query)
         if not cleaned:
-            raise errors.NoResults("The web was not searched, because the query is empty. Type a question first.")
+            raise NoResults("The web was not searched, because the query is empty. Type a question first.")
         if sanitize.contains_term(cleaned, self._forbidden):
-            raise errors.ForbiddenTerm(
+            raise ForbiddenTerm(
                 "The web was not searched: the query contains a term that may never be sent. Ask in other words, or "
                 "take the term off the list (web_never_terms)."
             )
@@ -488,16 +468,15 @@ class SearXNG:
     def _note(self, query: str) -> None:
         """Log a search before it is sent, so that it is on record even if the app is killed during it."""
         host, port = self._endpoint.place
-        egress_log.note(
-            egress_log.EgressAttempt(
-                kind=egress_log.Kind.SEARCH,
-                destination=addresses.format_address(host, port),
-                purpose=egress_log.Purpose.WEB_SEARCH,
-                allowed=True,
-                asked_by=__name__,
-                query_bytes=len(query.encode()),
-            )
+        attempt = egress_log.EgressAttempt(
+            kind=egress_log.Kind.SEARCH,
+            destination=addresses.format_address(host, port),
+            purpose=Purpose.WEB_SEARCH,
+            allowed=True,
+            asked_by=__name__,
+            query_bytes=len(query.encode()),
         )
+        egress_log.note(attempt)
 
     def _fetch(self, url: httpx.URL) -> bytes:
         deadline = time.monotonic() + self._timeout
@@ -513,7 +492,7 @@ class SearXNG:
             if isinstance(answer, bytes):
                 return answer
             url = answer
-        raise errors.BadSearchAnswer(
+        raise BadSearchAnswer(
             f"{self._endpoint} keeps sending the search on to other pages of its own ({MAX_REDIRECTS} were followed). "
             "Open it in your browser, and set searxng_url to the address at which SearXNG's start page stays."
         )
@@ -526,7 +505,7 @@ class SearXNG:
             if not response.is_success:
                 raise status_error(response.status_code, self._endpoint)
             if response.headers.get("Content-Encoding", "").strip().lower() not in ACCEPTED_ENCODINGS:
-                raise errors.BadSearchAnswer(
+                raise BadSearchAnswer(
                     f"{self._endpoint} answered in a compression that localcrag did not ask for. Check that "
                     "searxng_url leads to SearXNG, and switch off compression in a proxy in front of it."
                 )
@@ -534,7 +513,7 @@ class SearXNG:
             for piece in response.iter_bytes():
                 body += piece
                 if len(body) > MAX_ANSWER_BYTES:
-                    raise errors.BadSearchAnswer(
+                    raise BadSearchAnswer(
                         f"{self._endpoint} sent more than {MAX_ANSWER_BYTES // 1_000_000} MB, which no page of search "
                         "results is. Check that searxng_url leads to SearXNG and not to another program."
                     )
@@ -545,7 +524,7 @@ class SearXNG:
         if (source.scheme, source.host, source.port) == (target.scheme, target.host, target.port):
             return target
         here, there = f"{source.scheme}://{source.netloc.decode()}", f"{target.scheme}://{target.netloc.decode()}"
-        raise errors.EndpointRefused(
+        raise EndpointRefused(
             f"{here} sent the search on to another address, {there}, and localcrag did not go there: your question "
             f"goes only to the server you chose. If {there} is your SearXNG, set searxng_url to that address."
         )

@@ -155,45 +155,37 @@ def follow_up_status(question: str) -> FollowUpStatus:
     asked = _POLITE.sub("", one_line(question).replace("’", "'"))
     if not asked:
         return FollowUpStatus.ALONE
-    if known := current_lexicon():
-        return _status_by_word_lists(asked, known)
-    words, stands_for = len(content_words(asked)), _open_pronoun(asked)
-    if _OPENS.match(asked):
-        return FollowUpStatus.DOUBTFUL if words >= MIN_WORDS_AFTER_AND else FollowUpStatus.FOLLOW_UP
-    if words < MIN_WORDS and not _DEFINITION.match(asked):
-        whole = len(asked.split()) >= MIN_LENGTH_WITH_ONE_WORD or _FIRST_PERSON_QUESTION.search(asked)
-        own = words and _ASKS.match(asked) and ((whole and not stands_for) or _names_a_topic(asked))
-        return FollowUpStatus.DOUBTFUL if own else FollowUpStatus.FOLLOW_UP
-    if not stands_for:
-        return FollowUpStatus.ALONE
-    enough = MIN_WORDS_WITH_PRONOUN + bool(_IT.fullmatch(stands_for))
-    return FollowUpStatus.DOUBTFUL if words >= enough or _names_a_topic(asked) else FollowUpStatus.FOLLOW_UP
-
-
-def _status_by_word_lists(asked: str, known: Lexicon) -> FollowUpStatus:
-    """Return the same for a question in another language, of which only lists of words are known and no grammar."""
+    # Of other languages only lists of words are known, and no grammar.
+    known = current_lexicon()
     words = len(content_words(asked))
-    if known.goes_on.match(asked):
-        return FollowUpStatus.DOUBTFUL if words >= MIN_WORDS_AFTER_AND else FollowUpStatus.FOLLOW_UP
-    stands_for = _has_open_pronoun(asked, known)
-    if words < MIN_WORDS and not known.definition_pattern.match(asked):
-        whole = words and not stands_for and len(asked.split()) >= MIN_LENGTH_WITH_ONE_WORD
-        return FollowUpStatus.DOUBTFUL if whole else FollowUpStatus.FOLLOW_UP
-    if not stands_for:
+    stands_for = _open_pronoun_in_lexicon(asked, known) if known else _open_pronoun(asked)
+    whole = len(asked.split()) >= MIN_LENGTH_WITH_ONE_WORD
+    if (known.goes_on if known else _OPENS).match(asked):
+        may_stand_alone = words >= MIN_WORDS_AFTER_AND
+    elif words < MIN_WORDS and not (known.definition_pattern if known else _DEFINITION).match(asked):
+        may_stand_alone = words > 0 and not stands_for and whole
+        if not known:
+            whole = whole or _FIRST_PERSON_QUESTION.search(asked) is not None
+            own = (whole and not stands_for) or _names_a_topic(asked)
+            may_stand_alone = words > 0 and own and _ASKS.match(asked) is not None
+    elif not stands_for:
         return FollowUpStatus.ALONE
-    return FollowUpStatus.DOUBTFUL if words > MIN_WORDS_WITH_PRONOUN or names(asked) else FollowUpStatus.FOLLOW_UP
+    else:
+        enough = MIN_WORDS_WITH_PRONOUN + bool(known or _IT.fullmatch(stands_for))
+        may_stand_alone = words >= enough or bool(names(asked) if known else _names_a_topic(asked))
+    return FollowUpStatus.DOUBTFUL if may_stand_alone else FollowUpStatus.FOLLOW_UP
 
 
-def _has_open_pronoun(asked: str, known: Lexicon) -> bool:
-    """Return whether the question has a pronoun for something that it does not name before the pronoun."""
+def _open_pronoun_in_lexicon(asked: str, known: Lexicon) -> str:
+    """Return the first pronoun for something that the question does not name before it, or an empty string."""
     plain = known.says_nothing.sub(lambda found: "_" * len(found[0]), asked)
     for found in known.pronoun_pattern.finditer(plain):
         # With a capital letter in mid-sentence, a German “Sie” or “Ihr” addresses the reader and points back to
         # nothing.
         polite = known.capital_nouns and found.start() > 0 and found[0][0].isupper()
         if not polite and len(content_words(plain[: found.start()].replace("_", " "))) < MIN_WORDS_BEFORE_PRONOUN:
-            return True
-    return False
+            return found[0]
+    return ""
 
 
 def _names_a_topic(question: str) -> bool:

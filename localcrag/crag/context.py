@@ -164,7 +164,7 @@ class DocumentChoice:
 
 
 def choose_documents(
-    restriction: Restriction, store: ChunkStore, document_aliases: DocumentAliases = no_aliases
+    restriction: Restriction, store: ChunkStore, document_aliases: DocumentAliases
 ) -> DocumentChoice | None:
     """Return the documents that a restriction allows, by any of their names; None for an empty restriction.
 

@@ -15,7 +15,7 @@ from datetime import date
 from decimal import Decimal
 from enum import Enum
 
-from localcrag.text.quantities import CURRENCIES, MONTHS, SHORT_MONTHS, UNITS
+from localcrag.text.quantities import CURRENCIES, MONTH_NUMBERS, MONTHS, UNITS
 from localcrag.text.words import singular
 
 EMPTY = frozenset(("", "-", "–", "—", "n/a", "n.a.", "na", "none", "null", "?", "…", "..."))
@@ -183,10 +183,7 @@ def format_amount(value: Decimal, like: Sequence[Amount], mark: DecimalMark, uni
     return f"{sign}{text}{'' if name == '%' else ' '}{name}".rstrip()
 
 
-_NUMBER_OF = {name.lower(): 1 + at for at, name in enumerate(MONTHS)} | {
-    short.lower(): 1 + MONTHS.index(long) for short, long in SHORT_MONTHS.items()
-}
-_MONTH = rf"(?P<month>{'|'.join(sorted(_NUMBER_OF, key=len, reverse=True))})\b\.?"
+_MONTH = rf"(?P<month>{'|'.join(sorted(MONTH_NUMBERS, key=len, reverse=True))})\b\.?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)(?!\d)"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?(?![\d:])"
 FORMS = (
@@ -287,7 +284,7 @@ def _cell_moment(cell: str, *, day_first: bool) -> Moment | None:
 
 def _moment(text: dict[str, str | None]) -> Moment | None:
     month = text.get("month")
-    number = None if month is None else int(month) if month.isdecimal() else _NUMBER_OF[month.lower()]
+    number = None if month is None else int(month) if month.isdecimal() else MONTH_NUMBERS[month.lower()]
     year, day = (int(value) if (value := text.get(name)) else None for name in ("year", "day"))
     moment = Moment(year, number, day)
     try:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import assert_never
 
 from localcrag.records.enums import StripMode, StripReason
@@ -114,18 +114,9 @@ def _join_short(text: str, sentences: Sequence[Span]) -> list[Span]:
     """Return the short sentences of a paragraph joined in groups of up to MOST_JOINED; a long sentence stays alone."""
     strips = []
     for paragraph in _paragraphs(text, sentences):
-        group: list[Span] = []
-        for sentence in paragraph:
-            long = count_words(sentence.text) >= SHORT_WORDS
-            if group and (long or len(group) == MAX_JOINED):
-                strips.append(_merge(text, group))
-                group = []
-            group.append(sentence)
-            if long:
-                strips.append(_merge(text, group))
-                group = []
-        if group:
-            strips.append(_merge(text, group))
+        for short, some in groupby(paragraph, key=lambda sentence: count_words(sentence.text) < SHORT_WORDS):
+            run, size = list(some), MAX_JOINED if short else 1
+            strips += [_merge(text, run[at : at + size]) for at in range(0, len(run), size)]
     return strips
 
 
@@ -290,14 +281,11 @@ def heading_path(passage: Passage, run: Sequence[Strip]) -> str | None:
 
 def sheet_rows(passage: Passage, run: Sequence[Strip]) -> tuple[SheetRow, ...]:
     """Return the sheet rows of a run of strips; if it has rows of a table, lines above the table do not count."""
-    table_strips = [
-        strip for strip, part in zip(run, strip_places(passage, run), strict=True) if part.kind is BlockKind.ROW
-    ]
-    return tuple(
-        row
-        for strip in table_strips or run
-        for row in shift_rows(rows_within(passage.rows, passage.text, strip.start, strip.end), strip.start)
-    )
+    places = zip(run, strip_places(passage, run), strict=True)
+    rows: list[SheetRow] = []
+    for strip in [strip for strip, part in places if part.kind is BlockKind.ROW] or run:
+        rows += shift_rows(rows_within(passage.rows, passage.text, strip.start, strip.end), strip.start)
+    return tuple(rows)
 
 
 def has_rows_or_items(text: str) -> bool:
@@ -337,19 +325,17 @@ def _groups(text: str, blocks: Sequence[Block]) -> list[list[int]]:
     """Return the lists and tables, each as the indices of its blocks."""
     groups: list[list[int]] = []
     for at, block in enumerate(blocks):
+        if block.kind not in (BlockKind.ITEM, BlockKind.HEADER, BlockKind.ROW):
+            continue
         follows = bool(groups) and groups[-1][-1] == at - 1
         if block.kind is BlockKind.ITEM:
-            if follows and _same_list(text, blocks, groups[-1], at):
-                groups[-1].append(at)
-            else:
-                groups.append([at])
-        elif block.kind is BlockKind.HEADER:
+            follows = follows and _same_list(text, blocks, groups[-1], at)
+        elif follows:
+            follows = block.kind is BlockKind.ROW and blocks[at - 1].kind in (BlockKind.HEADER, BlockKind.ROW)
+        if follows:
+            groups[-1].append(at)
+        else:
             groups.append([at])
-        elif block.kind is BlockKind.ROW:
-            if follows and blocks[at - 1].kind in (BlockKind.HEADER, BlockKind.ROW):
-                groups[-1].append(at)
-            else:
-                groups.append([at])
     return _procedures(text, blocks, groups)
 
 
@@ -403,6 +389,6 @@ def step_number(text: str, block: Block) -> int | None:
 
 def _leads_into(text: str, blocks: Sequence[Block], first: int) -> bool:
     before = blocks[first - 1] if first else None
-    return (
-        before is not None and before.kind in _TEXT and bool(INTRODUCTION_END.search(text[before.start : before.end]))
-    )
+    if before is None or before.kind not in _TEXT:
+        return False
+    return INTRODUCTION_END.search(text[before.start : before.end]) is not None
