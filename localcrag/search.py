@@ -17,7 +17,7 @@ import ssl
 import time
 import unicodedata
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -137,30 +137,24 @@ def _refused(text: str, what: str) -> EndpointRefused:
     )
 
 
+_STATUS_PROBLEMS = {
+    401: "{endpoint} asks for a user name and a password (status {status}), and those it got, if any, were not right. "
+    "Put them into searxng_url, before the host: http://name:password@host.",
+    403: "SearXNG at {endpoint} is running but does not give its results as JSON, which localcrag needs (status 403). "
+    "Add json to search.formats in SearXNG's settings.yml and restart SearXNG.",
+    404: "There is a web server at {endpoint}, but no search (status 404). Open SearXNG in your browser and set "
+    "searxng_url to the address of its start page, with the path if there is one (such as /searxng).",
+    429: "SearXNG at {endpoint} refused the search (status 429): its limiter counted too many, or takes localcrag for "
+    "a robot. Wait a few minutes and ask again. If that does not help and the server is yours, set server.limiter: "
+    "false in its settings.yml and restart it.",
+}
+
+
 def status_error(status: int, endpoint: Endpoint) -> SearchError:
     """Return the error for an HTTP status that is neither success nor a redirect."""
-    match status:
-        case 401 | 407:
-            return BadSearchAnswer(
-                f"{endpoint} asks for a user name and a password (status {status}), and those it got, if any, were "
-                "not right. Put them into searxng_url, before the host: http://name:password@host."
-            )
-        case 403:
-            return JsonDisabled(
-                f"SearXNG at {endpoint} is running but does not give its results as JSON, which localcrag needs "
-                "(status 403). Add json to search.formats in SearXNG's settings.yml and restart SearXNG."
-            )
-        case 404:
-            return BadSearchAnswer(
-                f"There is a web server at {endpoint}, but no search (status 404). Open SearXNG in your browser and "
-                "set searxng_url to the address of its start page, with the path if there is one (such as /searxng)."
-            )
-        case 429:
-            return RateLimited(
-                f"SearXNG at {endpoint} refused the search (status 429): its limiter counted too many, or takes "
-                "localcrag for a robot. Wait a few minutes and ask again. If that does not help and the server is "
-                "yours, set server.limiter: false in its settings.yml and restart it."
-            )
+    if text := _STATUS_PROBLEMS.get(401 if status == 407 else status):
+        kind = {403: JsonDisabled, 429: RateLimited}.get(status, BadSearchAnswer)
+        return kind(text.format(endpoint=endpoint, status=status))
     fault = "failed inside" if status >= 500 else "could not be used"
     return BadSearchAnswer(
         f"The search at {endpoint} {fault} (status {status}). Look into SearXNG's log for the reason, restart "
@@ -168,31 +162,32 @@ def status_error(status: int, endpoint: Endpoint) -> SearchError:
     )
 
 
+CONNECTION_ERRORS = (httpx.NetworkError, httpx.RemoteProtocolError)
+_ENDED = (
+    "Something at {endpoint} took the connection and ended it without a proper answer, twice ({error}). SearXNG may "
+    "still be starting: wait a moment and ask again. Otherwise look into its log, and check that searxng_url leads to "
+    "SearXNG."
+)
+_EXCHANGE_PROBLEMS: dict[type[BaseException], str] = {
+    httpx.ConnectTimeout: "{endpoint} could not be reached within {timeout:g} seconds. Check that the computer SearXNG "
+    "runs on is switched on and that no firewall is between.",
+    httpx.TimeoutException: "SearXNG at {endpoint} did not finish its answer within {timeout:g} seconds. Ask again; if "
+    "it happens often, raise search_timeout in the settings or switch off slow engines in SearXNG's preferences.",
+    **dict.fromkeys(CONNECTION_ERRORS, _ENDED),
+    BaseException: "The answer of {endpoint} could not be read ({error}). Check that searxng_url leads to SearXNG and "
+    "not to another program, and restart SearXNG.",
+}
+"""Errors of an exchange, the most specific first, each with its message."""
+
+
 def exchange_error(error: httpx.HTTPError | UnicodeError, endpoint: Endpoint, timeout: float) -> SearchError:
     """Return the error for an HTTP exchange that failed before its end; `timeout` is in seconds."""
-    match error:
-        case httpx.ConnectTimeout():
-            return SearchTimeout(
-                f"{endpoint} could not be reached within {timeout:g} seconds. Check that the computer SearXNG runs on "
-                "is switched on and that no firewall is between."
-            )
-        case httpx.TimeoutException():
-            return SearchTimeout(
-                f"SearXNG at {endpoint} did not finish its answer within {timeout:g} seconds. Ask again; if it happens "
-                "often, raise search_timeout in the settings or switch off slow engines in SearXNG's preferences."
-            )
-        case httpx.ConnectError():
-            return _no_connection(error, endpoint)
-        case httpx.NetworkError() | httpx.RemoteProtocolError():
-            return SearchNotRunning(
-                f"Something at {endpoint} took the connection and ended it without a proper answer, twice ({error}). "
-                "SearXNG may still be starting: wait a moment and ask again. Otherwise look into its log, and check "
-                "that searxng_url leads to SearXNG."
-            )
-    return BadSearchAnswer(
-        f"The answer of {endpoint} could not be read ({error}). Check that searxng_url leads to SearXNG and not to "
-        "another program, and restart SearXNG."
-    )
+    if isinstance(error, httpx.ConnectError):
+        return _no_connection(error, endpoint)
+    timed_out = isinstance(error, httpx.TimeoutException)
+    ended = SearchNotRunning if isinstance(error, CONNECTION_ERRORS) else BadSearchAnswer
+    text = next(text for kind, text in _EXCHANGE_PROBLEMS.items() if isinstance(error, kind))
+    return (SearchTimeout if timed_out else ended)(text.format(endpoint=endpoint, error=error, timeout=timeout))
 
 
 _CONNECTION_PROBLEMS: dict[type[BaseException], str] = {
@@ -350,7 +345,6 @@ CHECK_QUERY = "wikipedia"  # Sent when the user presses Test: every engine finds
 # Encodings that httpx may decompress. Others (br, zstd, two in a row) can turn one network read into gigabytes before
 # any limit is checked; these two expand at most a thousandfold, 64 kB at a time.
 ACCEPTED_ENCODINGS = frozenset({"", "identity", "gzip", "deflate"})
-CONNECTION_ERRORS = (httpx.NetworkError, httpx.RemoteProtocolError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -436,11 +430,6 @@ class SearXNG:
         """Close the connections. No search may follow."""
         self._client.close()
 
-    def _passage(self) -> AbstractContextManager[guard.EgressPermit]:
-        """Allow this thread to contact the endpoint; the guard checks the resolved address again on connecting."""
-        judge = (lambda _address: True) if self._allow_public else is_private
-        return guard.allow_egress(Purpose.WEB_SEARCH, self._endpoint.place, judge=judge)
-
     def _refuse_public(self) -> None:
         if not self._allow_public:
             refuse_public(self._endpoint)
@@ -454,7 +443,9 @@ class SearXNG:
                 "The web was not searched: the query contains a term that may never be sent. Ask in other words, or "
                 "take the term off the list (web_never_terms)."
             )
-        with self._passage():
+        judge = (lambda _address: True) if self._allow_public else is_private
+        # The guard checks the resolved address again on connecting.
+        with guard.allow_egress(Purpose.WEB_SEARCH, self._endpoint.place, judge=judge):
             # Resolve the name for each search: it may have been private at the start and lead elsewhere by now.
             self._refuse_public()
             self._note(cleaned)

@@ -12,7 +12,9 @@ Importing this module reads and creates no files.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import operator
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from math import isnan
@@ -336,11 +338,8 @@ class Settings(
         `defaults` are the scorer's own thresholds. Raises SettingsError if lower is above upper.
         """
         defaults = presets.shift_thresholds(presets.PRESETS[self.preset].thresholds, defaults)
-        chosen = Thresholds(
-            upper=defaults.upper if self.upper is None else self.upper,
-            lower=defaults.lower if self.lower is None else self.lower,
-            strip=defaults.strip if self.strip is None else self.strip,
-        )
+        own = {"upper": self.upper, "lower": self.lower, "strip": self.strip}
+        chosen = replace(defaults, **{name: value for name, value in own.items() if value is not None})
         if chosen.lower > chosen.upper:
             raise SettingsError(
                 f"The threshold lower ({chosen.lower:g}) is above upper ({chosen.upper:g}). Set both or neither."
@@ -353,13 +352,12 @@ class Settings(
         The exception is a preset that never searches the web: that is a promise, so it overrides the web mode.
         """
         rules = presets.PRESETS[preset]
-        chosen = {name: getattr(rules, name) for name in ("policy", "k", "retry", "web_results", "web")}
-        changes: dict[str, Any] = {
-            name: value
-            for name, value in chosen.items()
-            if value is not None and (name not in self.model_fields_set or value is WebMode.NEVER)
-        }
-        return self.model_copy(update={**changes, "preset": preset})
+        changes: dict[str, Any] = {"preset": preset}
+        for name in ("policy", "k", "retry", "web_results", "web"):
+            value = getattr(rules, name)
+            if value is not None and (name not in self.model_fields_set or value is WebMode.NEVER):
+                changes[name] = value
+        return self.model_copy(update=changes)
 
     @classmethod
     def settings_customise_sources(
@@ -394,12 +392,8 @@ class Limits:
 
     def hold(self, number: float) -> bool:
         """Return whether a number is within the limits; NaN never is."""
-        return (
-            not isnan(number)
-            and (self.least is None or number >= self.least)
-            and (self.above is None or number > self.above)
-            and (self.most is None or number <= self.most)
-        )
+        limits = ((self.least, operator.ge), (self.above, operator.gt), (self.most, operator.le))
+        return not isnan(number) and all(limit is None or fits(number, limit) for limit, fits in limits)
 
     def __str__(self) -> str:
         """Return the limits in words: "between 0 and 1"."""
@@ -414,7 +408,9 @@ class Limits:
 def parse_number(name: str, text: str) -> float:
     """Return a numeric setting's value from its text. Raises ValueError with the rule that the value violates."""
     field = Settings.model_fields[name]
-    number = whole_number(text) if int in _kinds(field) else _float(text)
+    number: float | None = None
+    with suppress(ValueError):
+        number = whole_number(text) if int in _kinds(field) else float(text)
     if number is None or not Limits.of(field).hold(number):
         raise ValueError(value_rule(name))
     return number
@@ -439,16 +435,8 @@ def value_rule(name: str) -> str:
 def _kinds(field: FieldInfo) -> tuple[type, ...]:
     """Return the types that a setting may have, without None."""
     union_members = get_args(field.annotation) if not isinstance(field.annotation, type) else ()
-    return tuple(
-        kind for kind in (field.annotation, *union_members) if isinstance(kind, type) and kind is not type(None)
-    )
-
-
-def _float(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    kinds = [kind for kind in (field.annotation, *union_members) if isinstance(kind, type)]
+    return tuple(kind for kind in kinds if kind is not type(None))
 
 
 def load(**overrides: Any) -> Settings:
@@ -485,9 +473,8 @@ def save(settings: Settings, **changes: Any) -> Settings:
     stored = {name: value for name, value in {**stored, **changes}.items() if value is not None}
     removed = {name for name, value in changes.items() if value is None}
     # Validate before writing; removed settings are checked with their defaults.
-    result = with_changes(
-        settings, **{**changes, **{name: Settings.model_fields[name].get_default() for name in removed}}
-    )
+    defaults = {name: Settings.model_fields[name].get_default() for name in removed}
+    result = with_changes(settings, **{**changes, **defaults})
     try:
         write_private(path, json.dumps(stored, indent=2, default=str))
     except OSError as error:

@@ -56,15 +56,12 @@ class FollowUpStatus(Enum):
 
 
 _POLITE = re.compile(
-    r"^(?:(?:many )?thanks?(?: you)?(?: very much| a lot)?|ok(?:ay)?|great|perfect|good|nice|wow|i see|got it|"
-    r"i understand|no worries|hi|hello)\b[\s,.!]*(?:that(?:'s| is)? (?:helps?|good|fine|great|all)[\s,.!]*)?",
-    re.IGNORECASE,
+    r"(?i)^(?:(?:many )?thanks?(?: you)?(?: very much| a lot)?|ok(?:ay)?|great|perfect|good|nice|wow|i see|got it|"
+    r"i understand|no worries|hi|hello)\b[\s,.!]*(?:that(?:'s| is)? (?:helps?|good|fine|great|all)[\s,.!]*)?"
 )
-_DEFINITION = re.compile(r"^(?:what|who)(?:['’]s| is| are| was| were) (?:an? )?[\w-]+\W*$", re.IGNORECASE)
+_DEFINITION = re.compile(r"(?i)^(?:what|who)(?:['’]s| is| are| was| were) (?:an? )?[\w-]+\W*$")
 """Questions for which one content word is enough; "What is the price?" asks about the price of something."""
-_OPENS = re.compile(
-    r"^(?:and|but|so|or|then|also|(?:the )?same(?!-)|more(?! than)|what about|how about)\b", re.IGNORECASE
-)
+_OPENS = re.compile(r"(?i)^(?:and|but|so|or|then|also|(?:the )?same(?!-)|more(?! than)|what about|how about)\b")
 
 _BE = r"(?:is|are|was|were|be|been|isn't|aren't|will|would|should|can|could|may|might)"
 _IMPERSONAL_WORDS = (
@@ -86,7 +83,7 @@ _PERIOD_WORDS = (
 )
 _IMPERSONAL = re.compile(
     # "is it safe to …", "what is it like to …", "how long does it take to …", "would it make sense to …"
-    rf"\b(?:{_BE} it|it {_BE}|it's) (?:\w+ly |ever |still |not |too |n't )?(?:{_IMPERSONAL_WORDS})\b(?=.* \w)"
+    rf"(?i)\b(?:{_BE} it|it {_BE}|it's) (?:\w+ly |ever |still |not |too |n't )?(?:{_IMPERSONAL_WORDS})\b(?=.* \w)"
     r"|\b(?:does|did|would|will|to) it (?:take|make sense|help|require)\b(?=.* to\b)|\bwhen it comes to\b"
     # "what does it cost to …", "how much is it to …", "does it matter whether …", "how long does it take until …"
     r"|\b(?:does|did|would|will) it cost\b(?=(?: \w+){0,2} to \w+ \w)|\bhow (?:much|expensive) (?:is|was) it\b(?= to\b)"
@@ -102,16 +99,15 @@ _IMPERSONAL = re.compile(
     # "those who", "those in Oslo"; "that" after a noun or an adjective opens a clause
     r"|\bthose (?:who|which|that|in|of|with|without|from|for)\b"
     # "this year", "these two weeks"
-    rf"|\bth(?:is|ese) (?:\w+ )?(?:{_PERIOD_WORDS}|{DAY}|{MONTH})(?:'s|s)?\b",
-    re.IGNORECASE,
+    rf"|\bth(?:is|ese) (?:\w+ )?(?:{_PERIOD_WORDS}|{DAY}|{MONTH})(?:'s|s)?\b"
 )
-_NOT = re.compile(r"\bnot\b|n't\b|\bcant\b", re.IGNORECASE)
+_NOT = re.compile(r"(?i)\bnot\b|n't\b|\bcant\b")
 """Words before "any more" that give it the sense of “no longer” instead of “further ones”."""
 _PERSONAL = r"(?:it|they|he|him|she|this|these|those|there|ones)"
 _POSSESSIVE = r"(?:its|their|theirs|them|his|her|hers)"
-_WITHIN_A_CLAUSE = re.compile(rf"\b{_POSSESSIVE}\b", re.IGNORECASE)
+_WITHIN_A_CLAUSE = re.compile(rf"(?i)\b{_POSSESSIVE}\b")
 _POINTS_BACK = re.compile(
-    rf"\b(?:{_PERSONAL}|{_POSSESSIVE}|former|latter|others)\b"
+    rf"(?i)\b(?:{_PERSONAL}|{_POSSESSIVE}|former|latter|others)\b"
     rf"|\b(?:{_BE}|does|did|do|need|about|of|for|with|than|like|in|on|at|to|from|why|how|before|after|by|mean) that\b"
     r"|^that\b|\bthat ?\W*$"
     r"|\b(?:which|this|that|first|second|third|last|next|other|same|another|\w+er|\w+est) one\b|\bwhich ones\b"
@@ -121,33 +117,29 @@ _POINTS_BACK = re.compile(
     r"|\b(?:any|some|me|know) more\b|\bmore ?\W*$"
     r"|\bsame (?:for|thing|there|with)\b|\bsame ?\W*$|\bthen ?\W*$"
     r"|\bthe two\W*$|\bboth\W*$|\bin (?:more )?detail\W*$|\bexamples?\W*$|\b(?:your|the|(?:the|your) last) answer\W*$"
-    r"|\belse\b",
-    re.IGNORECASE,
+    r"|\belse\b"
 )
 _CLAUSE = re.compile(
-    r"[,;:?.–]| - |\b(?:and|but|or|if|when|while|once|since|because|that|which|who|to|does|do|so|before|after|without|"
-    r"until|unless|whether|although|instead of)\b",
-    re.IGNORECASE,
+    r"(?i)[,;:?.–]| - |\b(?:and|but|or|if|when|while|once|since|because|that|which|who|to|does|do|so|before|after|"
+    r"without|until|unless|whether|although|instead of)\b"
 )
-_SAYS = re.compile(r"\b(?:says?|said|claims?|thinks?|tells me)\b|\b(?:must|may|can|should|will|does|did|is|was)$", re.I)
+_SAYS = re.compile(r"(?i)\b(?:says?|said|claims?|thinks?|tells me)\b|\b(?:must|may|can|should|will|does|did|is|was)$")
 """Verbs that continue about a person just named: “a customer says it …”, “when my tenant leaves must he …”."""
 _NAMED_THING = re.compile(
-    r"\b(?:the|an?|my|our|your|any|each|every|some|no|two|three|both|all) (?:\w+ )?(?!of\b)"
-    r"[^\W\d_][\w'’-]+",
-    re.IGNORECASE,
+    r"(?i)\b(?:the|an?|my|our|your|any|each|every|some|no|two|three|both|all) (?:\w+ )?(?!of\b)"
+    r"[^\W\d_][\w'’-]+"
 )
 _NAME = re.compile(rf"(?<=[^\s.!?:] )(?!I\b)[{CAPITAL}][\w'’-]+|\b\w*\d\w*")
 _FIRST_PERSON_QUESTION = re.compile(
-    r"\b(?:do|did|must|may|might|can|could|should|shall|will|would|am|are|was|were|have) (?:i|we) "
-    r"(?!(?:do|need|get)\b)\w+",
-    re.IGNORECASE,
+    r"(?i)\b(?:do|did|must|may|might|can|could|should|shall|will|would|am|are|was|were|have) (?:i|we) "
+    r"(?!(?:do|need|get)\b)\w+"
 )
 """Forms of “do I”: “When must I be quiet?” has one content word and may well be complete."""
-_PEOPLE_IN_GENERAL = re.compile(r"\bthey\b(?=.*\b(?:me|us|my|our|your?)\b)", re.IGNORECASE)
+_PEOPLE_IN_GENERAL = re.compile(r"(?i)\bthey\b(?=.*\b(?:me|us|my|our|your?)\b)")
 
 
-_IT = re.compile(r"it|that one|.*\bthat|those|ones", re.IGNORECASE)
-_ASKS = re.compile(rf"^(?:what|who|when|where|why|how|which|does|did|do|has|have|{_BE})\b", re.IGNORECASE)
+_IT = re.compile(r"(?i)it|that one|.*\bthat|those|ones")
+_ASKS = re.compile(rf"(?i)^(?:what|who|when|where|why|how|which|does|did|do|has|have|{_BE})\b")
 
 
 def follow_up_status(question: str) -> FollowUpStatus:
@@ -239,8 +231,8 @@ _CAPITALISED = re.compile(
     rf"\b{_CAPITAL}[\w'’-]*(?: (?:of|de|van|von|the|{_CAPITAL}[\w'’-]*)(?= {_CAPITAL})| {_CAPITAL}[\w'’-]*)*"
 )
 _NUMBER = re.compile(r" \d{1,4}\b")
-_PERSON = re.compile(r"\b(?:he|she|him|his|hers?)\b", re.IGNORECASE)
-_TIME = re.compile(rf"(?:{MONTH}|may|{DAY}s?|spring|summer|autumn|winter)\b", re.IGNORECASE)
+_PERSON = re.compile(r"(?i)\b(?:he|she|him|his|hers?)\b")
+_TIME = re.compile(rf"(?i)(?:{MONTH}|may|{DAY}s?|spring|summer|autumn|winter)\b")
 _FORM = re.compile(r"English|German|French|Spanish|EUR|[Ee]uros?|USD|[Dd]ollars?|GBP|[Pp]ounds?|I")
 _PREPOSITION = r"(?:in|on|at|for|from|to|with|of|by|after|before|during)"
 _ANOTHER = re.compile(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
@@ -16,7 +15,7 @@ from localcrag.records import thresholds as presets
 from localcrag.records.enums import Policy, Rewriter, ScorerKind, Skill, Strictness
 from localcrag.records.errors import QuestionError
 from localcrag.records.events import Computed, Event, Refined
-from localcrag.records.passages import Judgement, Judgements, Source, Thresholds
+from localcrag.records.passages import Judgement, Judgements, Thresholds
 from localcrag.records.protocols import (
     ChunkStore,
     Consent,
@@ -144,14 +143,11 @@ def add_aliases(
     with closing(events):
         for event in events:
             if isinstance(event, Refined | Computed):
-                yield dataclasses.replace(event, sources=_with_aliases(event.sources, document_aliases))
+                also = document_aliases([one.document for one in event.sources if one.document])
+                sources = tuple(replace(one, also=also.get(one.document or "", ())) for one in event.sources)
+                yield replace(event, sources=sources)
             else:
                 yield event
-
-
-def _with_aliases(sources: Sequence[Source], document_aliases: DocumentAliases) -> tuple[Source, ...]:
-    found = document_aliases([source.document for source in sources if source.document])
-    return tuple(dataclasses.replace(source, also=found.get(source.document or "", ())) for source in sources)
 
 
 @dataclass(frozen=True, slots=True)

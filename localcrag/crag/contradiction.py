@@ -78,21 +78,19 @@ DATES = [
         rf"{BEFORE_YEAR}{YEAR}\b(?![.,]?\d| ?(?:[€$£%]|euro|dollar|pound|people|k?m|kg|metre|meter|kilo|gram|day))",
     )
 ]
-TIME = re.compile(r"\b(?P<hour>\d\d?)(?:[:.](?P<minute>\d\d)(?!\d))? ?(?P<half>[ap])\.?m\b|\b(\d\d?):(\d\d)\b", re.I)
+TIME = re.compile(r"(?i)\b(?P<hour>\d\d?)(?:[:.](?P<minute>\d\d)(?!\d))? ?(?P<half>[ap])\.?m\b|\b(\d\d?):(\d\d)\b")
 DIGITS = re.compile(
     r"(?<![\w.,])(?:(?P<currency>[€$£]|\b(?:EUR|USD|GBP)) ?)?"
     r"(?P<number>\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)|\d+(?:[.,]\d+)*)(?P<ordinal>st\b|nd\b|rd\b|th\b)?"
 )
-SPELLED = re.compile(
-    r"\b(?<!-)(" + "|".join(sorted(NUMBER_WORDS | ORDINALS, key=len, reverse=True)) + r")\b(?!-)", re.I
-)
-AND_A_HALF = re.compile(r" and a half\b", re.IGNORECASE)
-MAGNITUDE = re.compile(r"[ \u00a0]?(" + "|".join(_WRITTEN_OUT) + r")\b", re.IGNORECASE)
+SPELLED = re.compile(r"(?i)\b(?<!-)(" + "|".join(sorted(NUMBER_WORDS | ORDINALS, key=len, reverse=True)) + r")\b(?!-)")
+AND_A_HALF = re.compile(r"(?i) and a half\b")
+MAGNITUDE = re.compile(r"(?i)[ \u00a0]?(" + "|".join(_WRITTEN_OUT) + r")\b")
 _MONEY = r"(?:[€$£](?!\d)|(?:EUR|USD|GBP|euros?|dollars?|pounds?)\b)"
-MONEY_MAGNITUDES = re.compile(r"([km])\b", re.IGNORECASE), re.compile(rf"([km])(?=[ \u00a0]?{_MONEY})", re.IGNORECASE)
+MONEY_MAGNITUDES = re.compile(r"(?i)([km])\b"), re.compile(rf"(?i)([km])(?=[ \u00a0]?{_MONEY})")
 """Patterns of k (thousand) and m (million) in amounts: after an amount with its currency in front, and between an
 amount and its currency. Anywhere else, 5m are metres."""
-UNIT = re.compile(r"[ \u00a0-]?([€$£%]|per cent\b|[^\W\d_]+(?:/[^\W\d_]+)?)", re.IGNORECASE)
+UNIT = re.compile(r"(?i)[ \u00a0-]?([€$£%]|per cent\b|[^\W\d_]+(?:/[^\W\d_]+)?)")
 LABEL = re.compile(r"(?P<before>^|.*\s)(?P<label>[^\W\d_]+\.?) $", re.DOTALL)
 TOKEN = re.compile(r"[^\W\d_][\w’'&-]*\.?|\d\S*|[^\w\s]")
 
@@ -154,7 +152,7 @@ _BOUNDS = {
     Bound.LEAST: "at least|(?:no|not) (?:less|fewer) than|minimum of",
     Bound.MOST: "at most|(?:no|not) (?:more|longer|higher|later) than|up to|within|maximum of",
 }
-_BOUND = [(bound, re.compile(rf"\b(?:{words})\s+$", re.IGNORECASE)) for bound, words in _BOUNDS.items()]
+_BOUND = [(bound, re.compile(rf"(?i)\b(?:{words})\s+$")) for bound, words in _BOUNDS.items()]
 
 
 def extract_facts(text: str) -> list[Fact]:
@@ -351,24 +349,23 @@ _PREPOSITIONS = frozenset(
 )
 _RELATIONS = frozenset("above after before below except off on outside since under until without".split())
 """Prepositions that reverse a statement; the others are often a matter of wording."""
-_CONDITION = re.compile(r"\b(?:if|unless|when|whenever|while|where|except|only|provided|otherwise)\b", re.IGNORECASE)
-_PRONOUN = re.compile(r"\W*(?:it|this|that|these|those|they|he|she|there|its|their|his|her|such)\b", re.IGNORECASE)
-_NEGATION = re.compile(r"\b(?:not|never|cannot|no)\b|n['’]t\b", re.IGNORECASE)
+_CONDITION = re.compile(r"(?i)\b(?:if|unless|when|whenever|while|where|except|only|provided|otherwise)\b")
+_PRONOUN = re.compile(r"(?i)\W*(?:it|this|that|these|those|they|he|she|there|its|their|his|her|such)\b")
+_NEGATION = re.compile(r"(?i)\b(?:not|never|cannot|no)\b|n['’]t\b")
 _WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday weekday weekend".split())
 _DETERMINER = r"(?:(?:the|a|an|his|her|its|their|our|[Dd]r\.?|[Mm]rs?\.?|[Mm]s\.?|[Pp]rof\.?) ?)*"
 _IDENTIFIES_BEFORE = re.compile(rf"\b(?:is|are|was|were|by|called|named) {_DETERMINER}$")
 """Text in front of a name that says who or what something is, so that a second name contradicts it."""
 _IDENTIFIES_AFTER = re.compile(r"\s*(?:is|was) the\b")
 """Text after a name at the beginning of a statement that identifies it as well: “X is the …”."""
-_OPENING = re.compile(r"\W*(?:(?:the|in|on|by|since|from|as of|until|at|around|during|before|after)\W+)?", re.I)
+_OPENING = re.compile(r"(?i)\W*(?:(?:the|in|on|by|since|from|as of|until|at|around|during|before|after)\W+)?")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _BEFORE_RANGE = re.compile(
-    r"(?:\d[^\s\d]*\s?(?:[-–—]|to|or|and)\s?|(?:[<>≤≥~]=?|\b(?:max|min)\.?|\bfrom|\bstarts? at)\s*)$", re.IGNORECASE
+    r"(?i)(?:\d[^\s\d]*\s?(?:[-–—]|to|or|and)\s?|(?:[<>≤≥~]=?|\b(?:max|min)\.?|\bfrom|\bstarts? at)\s*)$"
 )
-_AFTER_RANGE = re.compile(r"\s?(?:[-–—]|to|or)\s?\d|\s+or (?:more|less|fewer|longer)\b", re.IGNORECASE)
+_AFTER_RANGE = re.compile(r"(?i)\s?(?:[-–—]|to|or)\s?\d|\s+or (?:more|less|fewer|longer)\b")
 _RATE = re.compile(
-    r"(?:\s*/\s*|\s+(?:an?|per|each|every)\s+)([a-z]+)|\s+(monthly|yearly|annually|daily|weekly|hourly)\b",
-    re.IGNORECASE,
+    r"(?i)(?:\s*/\s*|\s+(?:an?|per|each|every)\s+)([a-z]+)|\s+(monthly|yearly|annually|daily|weekly|hourly)\b"
 )
 """Text after a fact that makes it a rate: “10 euros an hour”."""
 

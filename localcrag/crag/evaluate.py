@@ -7,7 +7,7 @@ The policies' numbers are those of the corrective systems they come from. A numb
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from typing import assert_never
 
 from localcrag.crag import grading
@@ -150,6 +150,14 @@ def _count(passages: Sequence[GradedItem], grade: Grade) -> int:
 NOT_SCORED = gettext_noop(
     "The passages could not be scored, so they are used in the order in which they were found: %(error)s"
 )
+NOT_CALIBRATED = gettext_noop(
+    "The reranker %(name)s has no calibration: its scores are a plain sigmoid, and the thresholds were not made for "
+    "them."
+)
+LLM_NOT_CALIBRATED = gettext_noop(
+    "The language model %(name)s grades the passages. Its confidence is not calibrated, and the thresholds were not "
+    "made for it."
+)
 BUDGET_BATCH = 2
 """Passages scored between two checks of a time budget; without a budget all are a single batch, which is faster."""
 
@@ -197,7 +205,8 @@ def score(
         if done and part:
             more = ngettext("scoring %(num)s more passage", "scoring %(num)s more passages", len(part))
             yield StepStarted("evaluate", more)
-        for some in _batches(part, context):
+        size = BUDGET_BATCH if context.budget.limited else max(1, len(part))
+        for some in (part[at : at + size] for at in range(0, len(part), size)):
             if done and context.budget.spent(FEWER_PASSAGES):
                 why, number = context.budget.exhaustion_reason, len(passages)
                 text = _("Only %(done)s of %(all)s passages were scored: %(why)s.", done=len(done), all=number, why=why)
@@ -209,11 +218,6 @@ def score(
                 yield Warned(_(NOT_SCORED, error=error))
                 return grading.unscored(passages, thresholds=context.thresholds)
     return done
-
-
-def _batches(passages: Sequence[Passage], context: Context) -> Iterator[Sequence[Passage]]:
-    size = BUDGET_BATCH if context.budget.limited else max(1, len(passages))
-    return (passages[at : at + size] for at in range(0, len(passages), size))
 
 
 def grade(
@@ -259,18 +263,6 @@ def keep(
 
 def _calibration_warnings(context: Context) -> Generator[Event, None, None]:
     if not context.parts.scorer.calibration.fitted:
-        yield Warned(
-            _(
-                "The reranker %(name)s has no calibration: its scores are a plain sigmoid, and the thresholds were "
-                "not made for them.",
-                name=context.parts.scorer.name,
-            )
-        )
+        yield Warned(_(NOT_CALIBRATED, name=context.parts.scorer.name))
     if context.settings.scorer is ScorerKind.LLM:
-        yield Warned(
-            _(
-                "The language model %(name)s grades the passages. Its confidence is not calibrated, and the "
-                "thresholds were not made for it.",
-                name=context.parts.llm.name,
-            )
-        )
+        yield Warned(_(LLM_NOT_CALIBRATED, name=context.parts.llm.name))

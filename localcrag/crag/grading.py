@@ -36,6 +36,7 @@ from localcrag.text.places import shift_rows
 from localcrag.text.sanitize import sanitize
 from localcrag.text.sentences import Span
 from localcrag.text.translation import gettext as _
+from localcrag.text.translation import gettext_noop
 from localcrag.text.words import one_line
 
 PLACE_COST = 0.09
@@ -172,6 +173,11 @@ JUDGEMENT = JsonAnswer(
 )
 
 
+LEFT_TO_RERANKER = gettext_noop(
+    "The language model graded %(done)s of %(all)s passages; the others were left to %(name)s. %(error)s"
+)
+
+
 def grade_by_llm(
     question: str, passages: Sequence[Passage], context: Context, clock: Clock
 ) -> Generator[Event, None, tuple[GradedPassage, ...]]:
@@ -201,15 +207,8 @@ def grade_by_llm(
                 continue
         done[passage.id] = apply_judgement(passage, known[key], thresholds)
     if failures:
-        yield Warned(
-            _(
-                "The language model graded %(done)s of %(all)s passages; the others were left to %(name)s. %(error)s",
-                done=len(done),
-                all=len(passages),
-                name=fallback.name,
-                error=failures[0],
-            )
-        )
+        numbers = {"done": len(done), "all": len(passages)}
+        yield Warned(_(LEFT_TO_RERANKER, **numbers, name=fallback.name, error=failures[0]))
     left = [passage for passage in passages if passage.id not in done]
     own = fallback.calibration.thresholds
     done |= {
@@ -259,8 +258,8 @@ MAX_CHARACTERS = 1600
 PassageT = TypeVar("PassageT", bound=Passage)
 
 _TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE)
-_FIRST = re.compile(r"(?:step[ \t]+)?\(?(0*1|a|i)[.):]", re.IGNORECASE)
-_H = re.compile(r"\(?h[.):]", re.IGNORECASE)
+_FIRST = re.compile(r"(?i)(?:step[ \t]+)?\(?(0*1|a|i)[.):]")
+_H = re.compile(r"(?i)\(?h[.):]")
 
 
 def complete_list(passage: PassageT, store: ChunkStore) -> PassageT:
@@ -364,16 +363,14 @@ class ScoreCache:
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return one raw logit per text, shape (len(texts),). New texts are scored, each once. Raises ModelError."""
         keys = {text: _key(question, text) for text in texts}
-        found: dict[str, float] = {}
         with self._lock:
-            for text, key in keys.items():
-                if (logit := self._known.get(key)) is not None:
-                    found[text] = logit
-        if new := [text for text in keys if text not in found]:
+            found = {text: self._known.get(key) for text, key in keys.items()}
+        if new := [text for text, logit in found.items() if logit is None]:
             # Not under the lock: a thread that asks for known texts does not wait for a model at work.
-            found.update(zip(new, self.scorer.logits(question, new).tolist(), strict=True))
+            logits = dict(zip(new, self.scorer.logits(question, new).tolist(), strict=True))
+            found |= logits
             with self._lock:
-                self._known.update((keys[text], found[text]) for text in new)
+                self._known.update((keys[text], logit) for text, logit in logits.items())
         return np.array([found[text] for text in texts], dtype=np.float32)
 
     def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:

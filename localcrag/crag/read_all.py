@@ -18,20 +18,17 @@ from itertools import groupby
 
 import numpy as np
 
-from localcrag.crag import evaluate as policies
 from localcrag.crag.answer import quotations
 from localcrag.crag.answer.generate import GenerationTask
-from localcrag.crag.answer.quotations import NEAR_SHARE
 from localcrag.crag.answer.step import generate_and_verify
 from localcrag.crag.context import EVERY_STEP, NO_STRIPS, AskedQuestion, Clock, Context
-from localcrag.crag.evaluate import grade
+from localcrag.crag.evaluate import apply_policy, grade
 from localcrag.crag.grading import best, unscored
 from localcrag.crag.refine.refine import Refinement, recompose
 from localcrag.crag.refine.step import scored_strips, strips_and_evidence
 from localcrag.crag.refine.strips import count_words, passage_strip, split_into_strips
 from localcrag.crag.retrieve import chunk_passages
 from localcrag.crag.screen import injection
-from localcrag.crag.screen.injection import screen
 from localcrag.records.documents import Chunk, Document
 from localcrag.records.enums import Action, Grade, Policy, Skill, StripMode, StripReason
 from localcrag.records.errors import ModelError
@@ -109,14 +106,15 @@ def sections(ids: Sequence[int], store: ChunkStore, most: int, read: int) -> lis
     if not chunks:
         return []
     groups = _groups(chunks, most)
-    longest = sorted(range(len(groups)), key=lambda at: -_characters(groups[at], chunks))[:most]
-    whole = sum(_characters(groups[at], chunks) for at in longest) or 1
+    characters = [sum(len(chunks[chunk_id].text) for chunk_id in group) for group in groups]
+    longest = sorted(range(len(groups)), key=lambda at: -characters[at])[:most]
+    whole = sum(characters[at] for at in longest) or 1
     document_mean = _mean([vectors[chunk_id] for chunk_id in chunks])
     found = []
     for at in sorted(longest):
         mean = _mean([vectors[chunk_id] for chunk_id in groups[at]])
         near = sorted(groups[at], key=lambda chunk_id: -float(vectors[chunk_id] @ mean))[:read]
-        share = max(1, round(most * _characters(groups[at], chunks) / whole))
+        share = max(1, round(most * characters[at] / whole))
         found.append((Section(tuple(sorted(near)), groups[at][0], mean, document_mean), share))
     return found
 
@@ -160,10 +158,6 @@ def _groups(chunks: dict[int, Chunk], most: int) -> list[list[int]]:
             return groups
     size = max(1, -(-len(ordered) // most))
     return [ordered[at : at + size] for at in range(0, len(ordered), size)]
-
-
-def _characters(group: Sequence[int], chunks: dict[int, Chunk]) -> int:
-    return sum(len(chunks[chunk_id].text) for chunk_id in group)
 
 
 def _mean(vectors: Sequence[Vectors]) -> Vectors:
@@ -211,7 +205,7 @@ def summarise(asked: AskedQuestion, context: Context) -> Generator[Event, None, 
     yield Evaluated(passages, StepCost("evaluate", 0.0))
     rule = _("a summary: sentences that stand for all %(number)s passages", number=read)
     yield Decided(asked.question, Action.CORRECT, Policy.MAX, rule, StepCost("decide", 0.0))
-    yield from screen(passages, context.parts.rules)
+    yield from injection.screen(passages, context.parts.rules)
     refinement = Refinement(strips, *recompose(injection.screened(passages, context.parts.rules), strips))
     yield Refined(refinement.strips, refinement.evidence, refinement.sources, clock.cost())
     task = GenerationTask(asked, refinement, (), passages, passages, WebUse())
@@ -290,7 +284,7 @@ def no_findings(question: str, nearest: Sequence[GradedPassage], context: Contex
     if not nearest:
         return quotations.empty_collection_answer(context.settings)
     passages = injection.screened(nearest, context.parts.rules)
-    shown = quotations.nearest_answer(question, passages, context.thresholds.lower * NEAR_SHARE)
+    shown = quotations.nearest_answer(question, passages, context.thresholds.lower * quotations.NEAR_SHARE)
     return f"{_coverage(scope)} {_('None answers the question.')}\n\n{shown}"
 
 
@@ -434,11 +428,11 @@ def _answer(asked: AskedQuestion, found: _Findings, context: Context, clock: Clo
     kept = (*found.relevant, *found.worded)
     judged = kept or found.nearest
     yield Evaluated(judged, clock.cost())
-    action, why = policies.apply_policy(judged, policy=Policy.MAX, thresholds=context.thresholds, enough_relevant=0.0)
+    action, why = apply_policy(judged, policy=Policy.MAX, thresholds=context.thresholds, enough_relevant=0.0)
     number = len(found.relevant)
     rule = _("all passages read, %(number)s of %(all)s relevant; %(why)s", number=number, all=found.read, why=why)
     yield Decided(question, action, Policy.MAX, rule, StepCost("decide", 0.0))
-    yield from screen(judged, context.parts.rules)
+    yield from injection.screen(judged, context.parts.rules)
     if not kept:
         yield Answered(no_findings(question, found.nearest, context, scope), abstained=True)
         return

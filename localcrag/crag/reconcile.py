@@ -164,14 +164,12 @@ def _mean_vectors(
     rows: dict[int, list[int]] = {}
     for row, (piece, _text) in enumerate(sentences):
         rows.setdefault(piece.n, []).append(row)
-    weights = [
-        next(
-            (strip.relevance for strip in strips if strip.passage == piece.passage and text in one_line(strip.text)),
-            piece.relevance,
-        )
-        for piece, text in sentences
-    ]
-    return {n: mean_embedding(vectors[own], [weights[row] for row in own]) for n, own in rows.items()}
+
+    def weight(piece: Evidence, text: str) -> float:
+        own = (one.relevance for one in strips if one.passage == piece.passage and text in one_line(one.text))
+        return next(own, piece.relevance)
+
+    return {n: mean_embedding(vectors[own], [weight(*sentences[row]) for row in own]) for n, own in rows.items()}
 
 
 def _contradicting(
@@ -211,11 +209,11 @@ def resolve(
 def remaining_strips(evidence: Sequence[Evidence], refinement: Refinement) -> tuple[Strip, ...]:
     """Return the strips without those of the pieces that are no longer evidence."""
     gone = [piece for piece in refinement.evidence if piece not in evidence]
-    return tuple(
-        strip
-        for strip in refinement.strips
-        if not any(piece.passage == strip.passage and strip.text in piece.text for piece in gone)
-    )
+
+    def is_left(strip: Strip) -> bool:
+        return not any(piece.passage == strip.passage and strip.text in piece.text for piece in gone)
+
+    return tuple(filter(is_left, refinement.strips))
 
 
 _OUTCOMES = {
@@ -249,12 +247,13 @@ def _winner(local: Claim, web: Claim, rule: ConflictRule) -> tuple[Origin | None
 
 
 def _newer(local: Claim, web: Claim) -> tuple[Origin | None, str]:
-    if not local.dated and not web.dated:
-        return None, _("the rule “newer” could not be applied: neither source has a date")
-    if not local.dated:
-        return None, _("the rule “newer” could not be applied: the document has no date")
-    if not web.dated:
-        return None, _("the rule “newer” could not be applied: the web page has no date")
+    if not local.dated or not web.dated:
+        text = gettext_noop("the rule “newer” could not be applied: neither source has a date")
+        if local.dated:
+            text = gettext_noop("the rule “newer” could not be applied: the web page has no date")
+        elif web.dated:
+            text = gettext_noop("the rule “newer” could not be applied: the document has no date")
+        return None, _(text)
     if local.dated == web.dated:
         return None, _("the rule “newer” could not be applied: both are dated %(day)s", day=local.dated)
     older, newer = sorted((local.dated, web.dated))
@@ -293,14 +292,13 @@ MAX_TITLE = 80
 """Maximum characters of a web page's title in an answer: the title is untrusted text."""
 
 _PRESENT = re.compile(
-    r"\b(?:nowadays|currently|today|presently|at present|at the moment|right now|these days|as of now|so far this)\b"
-    r"|\bnow\b(?! that\b)"
+    r"(?i)\b(?:nowadays|currently|today|presently|at present|at the moment|right now|these days|as of now"
+    r"|so far this)\b|\bnow\b(?! that\b)"
     r"|(?<!at )\b(?:the|your|our|its|their) (?:latest|newest|most recent|up[- ]to[- ]date)\b"
     r"|\bthis (?:year|month|week)\b"
     # “The current year” is about the present, the current in a cable is not.
     r"|\b(?:the|your|our|its|their|his|her) current (?!(?:in|of|at|through|that|which|is|was|flows?|meters?|\w+ed)\b)\w"
-    r"|^(?:is|are|does|do|has|have|can)\b.*\bstill\b",
-    re.IGNORECASE,
+    r"|^(?:is|are|does|do|has|have|can)\b.*\bstill\b"
 )
 
 

@@ -42,11 +42,6 @@ class Candidate:
         """The names of its columns, in lower case."""
         return tuple(name.casefold() for name in self.table.header)
 
-    @property
-    def may_have_rows(self) -> bool:
-        """Whether a row meets the conditions, or may meet them."""
-        return bool(may_meet(self.plan.tests, self.plan.known.rows))
-
 
 def names_of(document: str, title: str | None, section: str | None) -> list[str]:
     """Return the names of a document, and of the section that contains a table."""
@@ -158,28 +153,24 @@ def candidates(
     are candidates as well: an answer from one table alone would ignore the others.
     """
     texts: dict[str, Tables] = {}
-    found = [
-        Candidate(plan, str(first.document), first.title, tuple(own))
-        for table, first, own in _tables(passages, store, texts)
-        if (plan := build_plan(request, table, _names(first)))
-    ]
+    found = []
+    for table, first, own in _tables(passages, store, texts):
+        # The section of a passage names its tables only if the document has pages.
+        section = first.section if first.page is not None else None
+        if plan := build_plan(request, table, names_of(str(first.document), first.title, section)):
+            found.append(Candidate(plan, str(first.document), first.title, tuple(own)))
     # Of copies of a table, as in a file that was added twice, the first counts.
     kept: dict[tuple[object, ...], Candidate] = {}
     for one in (*found, *rivals(request, found, store, within, texts)):
         kept.setdefault((one.table.header, tuple(row.cells for row in one.table.rows)), one)
     named = _best_named(request, list(kept.values()))
     if len(named) > 1:
-        named = [one for one in named if one.may_have_rows] or named
+        named = [one for one in named if may_meet(one.plan.tests, one.plan.known.rows)] or named
     if len(named) == 1 and not named[0].passages:
         return []  # A table that retrieval missed is hardly the one that is meant.
     fit = [one for one in named if _is_relevant(one, passages) and not _is_stated(one, request, passages)]
     headers = {one.header for one in fit}
     return [one for one in named if one.header in headers]
-
-
-def _names(passage: GradedPassage) -> list[str]:
-    """Return the names of a passage's document; with the passage's section, if the document has pages."""
-    return names_of(passage.document or "", passage.title, passage.section if passage.page is not None else None)
 
 
 def _tables(
@@ -224,10 +215,8 @@ def _best_named(request: Request, found: Sequence[Candidate]) -> list[Candidate]
 
     def named(one: Candidate) -> tuple[int, int]:
         document_stems = content_stems(f"{PurePath(one.document).stem} {one.title or ''}".replace("_", " "))
-        cells = {
-            stem for test in one.plan.tests if isinstance(test.value, str)
-            for value in (test.value, *test.others) for stem in content_stems(value)
-        }  # fmt: skip
+        values = [value for test in one.plan.tests for value in (test.value, *test.others) if isinstance(value, str)]
+        cells = content_stems(" ".join(values))
         return len((content_stems(one.table.name) | cells) & asked), len((document_stems | cells) & asked)
 
     best = max(map(named, found), default=(0, 0))

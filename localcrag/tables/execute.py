@@ -30,16 +30,15 @@ DIGITS = 60
 MIN_ADDENDS = 3
 """Minimum number of other rows for the last row to be suspected as their total; with two, a match may be chance."""
 _UNIT_PRICE = re.compile(
-    r"\bunit (?:price|cost|fee)\b|\b(?:hourly|daily|weekly|monthly|day) (?:rate|wage)\b"
+    r"(?i)\bunit (?:price|cost|fee)\b|\b(?:hourly|daily|weekly|monthly|day) (?:rate|wage)\b"
     r"|\bper (?:unit|piece|item|hour|day|night|week|month|kg|km|litre|liter|kwh|m²)\b"
-    r"|\beach\W*\Z|\brate\W*\Z|(?:[€$£]|EUR|USD|CHF|GBP|km)/\w",
-    re.IGNORECASE,
+    r"|\beach\W*\Z|\brate\W*\Z|(?:[€$£]|EUR|USD|CHF|GBP|km)/\w"
 )
 """Headers of columns with unit prices or rates, which are not added up."""
-_PRICE = re.compile(r"(?:price|rate)\W*(?:[(\[].*)?", re.IGNORECASE)
-_RUNNING = re.compile(r"\b(?:cumulative|cumulated|running|ytd|(?:year )?to date|kumuliert)\b", re.IGNORECASE)
+_PRICE = re.compile(r"(?i)(?:price|rate)\W*(?:[(\[].*)?")
+_RUNNING = re.compile(r"(?i)\b(?:cumulative|cumulated|running|ytd|(?:year )?to date|kumuliert)\b")
 """Headers of columns with running totals, which are not added up."""
-_BALANCE = re.compile(r"\bbalance\b", re.IGNORECASE)
+_BALANCE = re.compile(r"(?i)\bbalance\b")
 
 
 class Refused(Exception):

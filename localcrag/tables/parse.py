@@ -13,22 +13,20 @@ from localcrag.text.titles import SEPARATOR, heading_text
 from localcrag.text.words import one_line
 
 _TOTAL = re.compile(
-    r"(?:grand |sub-?|over-?all |sum )?(?:totals?|sums?|overall|summe|gesamt(?:summe)?|zwischensumme)\b|"
+    r"(?i)(?:grand |sub-?|over-?all |sum )?(?:totals?|sums?|overall|summe|gesamt(?:summe)?|zwischensumme)\b|"
     r"(?:(?:all )?together|altogether)\b|"
-    r"(?:average|mean|median|carried (?:forward|over))\b",
-    re.IGNORECASE,
+    r"(?:average|mean|median|carried (?:forward|over))\b"
 )
 """Words with which the label of a total begins."""
 _TOTAL_SUFFIX = re.compile(
-    r"(?: ?[(,]?(?:of|for|in|per|all|net|gross|amount|costs?|price|sum|due|year|month|incl|excl|including|excluding|"
-    r"with|without|vat|tax|eur|usd|gbp|the|items?|rows?|entries|(?:19|20)\d\d)\b[).]?)*[ :.]*\Z",
-    re.IGNORECASE,
+    r"(?i)(?: ?[(,]?(?:of|for|in|per|all|net|gross|amount|costs?|price|sum|due|year|month|incl|excl|including|"
+    r"excluding|with|without|vat|tax|eur|usd|gbp|the|items?|rows?|entries|(?:19|20)\d\d)\b[).]?)*[ :.]*\Z"
 )
 """Words that can follow a total's name in a label. With other words, the row is a total only if its other cells are
 numbers."""
 _AMOUNT_DUE = re.compile(
-    r"(?:(?:net|gross) (?:amount|sum)|(?:amount|balance|sum) (?:due|payable|to pay)|(?:gesamt|rechnungs|end)betrag)\W*",
-    re.IGNORECASE,
+    r"(?i)(?:(?:net|gross) (?:amount|sum)|(?:amount|balance|sum) (?:due|payable|to pay)|"
+    r"(?:gesamt|rechnungs|end)betrag)\W*"
 )
 """Whole labels of the amount to be paid in the end."""
 

@@ -74,6 +74,11 @@ class ParsedQuestion:
         return {test.column.at for test in self.tests}
 
     @property
+    def asks_who(self) -> bool:
+        """Whether the question begins with "who"."""
+        return self.request.text.lower().startswith("who ")
+
+    @property
     def free_words(self) -> list[Word]:
         """The words that are not part of a cell."""
         taken = {word.start for cell in self.cells for word in cell.words}
@@ -180,17 +185,13 @@ def _header_with_days(known: TableVocabulary, condition: Condition) -> set[str]:
 def _resolve_quarter(reading: ParsedQuestion, condition: Condition) -> bool:
     """Add a test for the one cell that names a quarter, such as "Q2 2025"; return False if there is no such cell."""
     year = condition.low.year if isinstance(condition.low, Moment) else None
-    form = re.compile(rf"Q{condition.quarter}(?:[ /]?{year or r'(?:19|20)[0-9]{2}'})?\Z", re.IGNORECASE)
-    found = {
-        (column.at, row.cells[column.at])
-        for column in reading.known.columns_of_kind(ColumnKind.TEXT)
-        for row in reading.known.rows
-        if form.match(row.cells[column.at])
-    }
+    form = re.compile(rf"(?i)Q{condition.quarter}(?:[ /]?{year or r'(?:19|20)[0-9]{2}'})?\Z")
+    known = reading.known
+    cells = {(one.at, cell) for one in known.columns_of_kind(ColumnKind.TEXT) for cell in known.cells(one)}
+    found = [(at, cell) for at, cell in cells if form.match(cell)]
     if len(found) != 1:
         return False
-    ((at, cell),) = found
-    reading.tests.append(Test(reading.known.columns[at], Relation.EQUAL, cell, start=condition.start))
+    reading.tests.append(Test(known.columns[found[0][0]], Relation.EQUAL, found[0][1], start=condition.start))
     return True
 
 
@@ -230,8 +231,8 @@ def _nearby_words(reading: ParsedQuestion, condition: Condition) -> list[Word]:
     return near if not others or condition.start - begin > 1 else behind
 
 
-_OR = re.compile(r"\bor\b", re.IGNORECASE)
-_JOINS = re.compile(r"\W*(?:,|\bor\b|\band\b)[\W]*(?:\b(?:or|and|either)\b)?\W*", re.IGNORECASE)
+_OR = re.compile(r"(?i)\bor\b")
+_JOINS = re.compile(r"(?i)\W*(?:,|\bor\b|\band\b)[\W]*(?:\b(?:or|and|either)\b)?\W*")
 """Words between two cells of a column that make both of them possible values."""
 
 

@@ -13,7 +13,6 @@ from localcrag.records.enums import Operation
 from localcrag.tables.parse import Table
 from localcrag.tables.parsed_question import (
     ParsedQuestion,
-    Test,
     add_cell_tests,
     parse_question,
     resolve_condition,
@@ -21,18 +20,14 @@ from localcrag.tables.parsed_question import (
 from localcrag.tables.plan_columns import (
     TablePlan,
     asks_for_rows,
-    asks_who,
     computed_column,
     extreme_group_plan,
     group_plan,
-    has_quantity_column,
-    is_in_header,
     last_noun_word,
     may_mean_groups,
     may_mean_spending,
     names_period,
     noun_meaning,
-    row_label_column,
 )
 from localcrag.tables.plan_comparisons import (
     difference_plan,
@@ -73,7 +68,7 @@ def unused(reading: ParsedQuestion, plan: TablePlan) -> list[Word]:
     used = {column.at for column in _columns_of(plan)}
     used |= {column.at for column in known.columns if _is_label(plan, column)}
     used |= {column.at for column in known.best_named(known.labels, reading.target)}
-    kept = [column for column in known.columns if column.at in {*used, row_label_column(known).at}]
+    kept = [column for column in known.columns if column.at in {*used, known.label_column.at}]
     left = known.unexplained(reading.free_words, kept)
     if plan.operation in (Operation.FILTER, Operation.COUNT, Operation.VALUES):
         left = [word for word in left if word.stem in known.all_header_words]
@@ -89,11 +84,8 @@ def aggregates_one_row(plan: TablePlan) -> bool:
     """
     if plan.operation not in AGGREGATES or plan.by or plan.period:
         return False
-    return any(
-        test.relation is Relation.EQUAL and isinstance(test.value, str) and not test.negated and not test.others
-        and _is_label(plan, test.column)
-        for test in plan.tests
-    )  # fmt: skip
+    equal = [test for test in plan.tests if test.relation is Relation.EQUAL and isinstance(test.value, str)]
+    return any(not test.negated and not test.others and _is_label(plan, test.column) for test in equal)
 
 
 def _is_label(plan: TablePlan, column: Column) -> bool:
@@ -104,12 +96,10 @@ def _is_label(plan: TablePlan, column: Column) -> bool:
 
 def _columns_of(plan: TablePlan) -> Iterator[Column]:
     """Yield the columns that the plan uses."""
-    tests: list[Test] = [*plan.tests, *(test for side in plan.sides for test in side)]
-    yield from (column for column in (plan.column, plan.by, plan.percent_of, *plan.side_columns) if column)
-    for test in tests:
-        yield test.column
-        if test.than:
-            yield test.than
+    tests = sum(plan.sides, plan.tests)
+    columns = [plan.column, plan.by, plan.percent_of, *plan.side_columns]
+    columns += [column for test in tests for column in (test.column, test.than)]
+    yield from filter(None, columns)
 
 
 LIMITS = frozenset(("minimum", "maximum", "min", "max", "limit", "least", "most", "up", "from"))
@@ -140,16 +130,11 @@ def build_plan(request: Request, table: Table, names: Sequence[str]) -> TablePla
         return None
     if not add_cell_tests(reading) or any(_NUMBER.fullmatch(word.written) for word in reading.free_words):
         return None  # A small number that is no cell has another meaning, even if it is in the table's name.
-    plan = _dispatch(reading)
-    return plan if plan and not aggregates_one_row(plan) and not unused(reading, plan) else None
-
-
-def _dispatch(reading: ParsedQuestion) -> TablePlan | None:
-    """Return the plan that the request asks for; None if that is unclear."""
-    request = reading.request
+    make = group_plan if request.forms.by else _OPERATIONS[request.operation]
     if request.forms.versus:
-        return extreme_difference_plan(reading) if request.forms.versus.end else _comparison_plan(reading)
-    return group_plan(reading) if request.forms.by else _OPERATIONS[request.operation](reading)
+        make = extreme_difference_plan if request.forms.versus.end else _comparison_plan
+    plan = make(reading)
+    return plan if plan and not aggregates_one_row(plan) and not unused(reading, plan) else None
 
 
 def _comparison_plan(reading: ParsedQuestion) -> TablePlan | None:
@@ -265,7 +250,7 @@ def _count_plan(reading: ParsedQuestion) -> TablePlan | None:
     last_cells = (cell for cell in reading.cells if any(word.start == noun[-1].start for word in cell.words))
     if cell := next(last_cells, None):
         # "How many laptops" counts the rows if several are laptops; a single row has a number to be looked up.
-        is_one = cell.rows > 1 and not has_quantity_column(known) and not reading.request.forms.different
+        is_one = cell.rows > 1 and not known.has_quantities and not reading.request.forms.different
         return TablePlan(known, Operation.COUNT, None, tuple(reading.tests)) if is_one else None
     last = last_noun_word(reading, noun)
     if reading.request.forms.different:
@@ -274,7 +259,7 @@ def _count_plan(reading: ParsedQuestion) -> TablePlan | None:
     found = noun_meaning(reading, last)
     if found is None or (found[0] and any(test.column.at == found[0].at for test in reading.tests)):
         return None  # The question already fixes this column to one value, so there is nothing to count.
-    if found[0] is None and has_quantity_column(known) and not is_in_header(known, last):
+    if found[0] is None and known.has_quantities and not known.is_in_header(last):
         return None  # "How many shirts" may ask for the quantity that was ordered, not for the number of orders.
     return TablePlan(known, Operation.COUNT, found[0], tuple(reading.tests))
 
@@ -282,8 +267,8 @@ def _count_plan(reading: ParsedQuestion) -> TablePlan | None:
 def _list_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for a list of rows, or of a column's values; None if that is unclear."""
     known, request = reading.known, reading.request
-    if asks_who(reading):
-        return _rows_plan(reading) if known.are_people(row_label_column(known)) else None
+    if reading.asks_who:
+        return _rows_plan(reading) if known.are_people(known.label_column) else None
     noun = meaningful(reading.target)
     if not noun or (request.forms.different and not request.everything) or not asks_for_rows(reading, noun):
         return None
@@ -291,7 +276,7 @@ def _list_plan(reading: ParsedQuestion) -> TablePlan | None:
         return _rows_plan(reading)
     named = known.best_named(known.labels, [last_noun_word(reading, noun)])
     if not request.everything:
-        first = not named or named[0] is row_label_column(known)
+        first = not named or named[0] is known.label_column
         return _rows_plan(reading) if first and _may_be_several(reading) else None
     if len(named) == 1 and named[0].kind is ColumnKind.TEXT and not reading.tests:
         return TablePlan(known, Operation.VALUES, named[0])

@@ -19,17 +19,14 @@ from localcrag.tables.vocabulary import (
     Word,
     meaningful,
     stem,
-    with_synonyms,
     words_of,
 )
 from localcrag.text.words import FUNCTION_WORDS
 
-_SPENT = re.compile(r"\b(?:spen[dt]|spending|expenses?|paid|costs?|expensive)\b", re.IGNORECASE)
+_SPENT = re.compile(r"(?i)\b(?:spen[dt]|spending|expenses?|paid|costs?|expensive)\b")
 """Questions about spending."""
 BEFORE_NOUN = frozenset(("a", "all", "of", "the", "our", "is", "are", "was", "were"))
 """Words that may be between "which" and the noun of a list; with others, the question asks for something else."""
-QUANTITIES = frozenset(("quantity", "stock", "number", "count", "total", "place", "seat"))
-"""Words of columns that say how many things a row has: one row is then not one of these things."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,29 +121,9 @@ def asks_for_rows(reading: ParsedQuestion, noun: Sequence[Word]) -> bool:
     return known and all(word.stem in BEFORE_NOUN for word in before)
 
 
-def asks_who(reading: ParsedQuestion) -> bool:
-    """Return whether a question begins with "who"."""
-    return reading.request.text.lower().startswith("who ")
-
-
-def row_label_column(known: TableVocabulary) -> Column:
-    """Return the column that names the rows: the first one of text or identifiers, or else the first column."""
-    return next(iter(known.labels), known.columns[0])
-
-
 def may_mean_spending(reading: ParsedQuestion, column: Column) -> bool:
     """Return whether the most that was spent may be the lowest number, because the column has values below zero."""
     return _SPENT.search(reading.request.text) is not None and any(one.value < 0 for one in column.amounts)
-
-
-def has_quantity_column(known: TableVocabulary) -> bool:
-    """Return whether a column says how many things a row has: a count may then be of rows, or of these things."""
-    return any(with_synonyms(known.header_words(column)) & QUANTITIES for column in known.amounts)
-
-
-def is_in_header(known: TableVocabulary, noun: Word) -> bool:
-    """Return whether a noun is a word of a header, such as "orders" for the column "Order", or a noun for any rows."""
-    return noun.stem in ROW_NOUNS or noun.stem in known.all_header_words
 
 
 _WHOLE = re.compile(r"\d{1,6}")
@@ -184,7 +161,9 @@ def extreme_group_plan(reading: ParsedQuestion) -> TablePlan | None:
     by = _grouping(known, words, reading)
     totals = [column for column in known.amounts if "total" in known.header_words(column)]
     if request.group_operation is Operation.SUM and totals:
-        return None if by or names_period(reading) else _total_column_plan(reading, totals)
+        found = known.best_named(totals, words) or totals
+        plan = TablePlan(known, request.operation, found[0], tuple(reading.tests), few=request.few)
+        return plan if len(found) == 1 and not by and not names_period(reading) else None
     sums = request.group_operation is Operation.SUM and not names_period(reading)
     if sums and (single := _single_row_plan(reading)):
         return single
@@ -321,16 +300,7 @@ def _amounts(reading: ParsedQuestion, by: Column, words: Sequence[Word]) -> Colu
     return others[0] if computed_column(reading, words) in (None, others[0]) else None
 
 
-def _total_column_plan(reading: ParsedQuestion, totals: Sequence[Column]) -> TablePlan | None:
-    """Return a plan for the highest or lowest value of a column called "Total"; None if it is unclear which."""
-    known, request = reading.known, reading.request
-    found = known.best_named(totals, reading.free_words) or totals
-    if len(found) != 1:
-        return None
-    return TablePlan(known, request.operation, found[0], tuple(reading.tests), few=request.few)
-
-
 def _are_rows(reading: ParsedQuestion, noun: Word) -> bool:
     """Return whether a noun names the rows, and not something that a column counts."""
     known = reading.known
-    return noun_meaning(reading, noun) == (None,) and (not has_quantity_column(known) or is_in_header(known, noun))
+    return noun_meaning(reading, noun) == (None,) and (not known.has_quantities or known.is_in_header(noun))

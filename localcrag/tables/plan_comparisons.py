@@ -12,11 +12,7 @@ from localcrag.tables.parsed_question import ParsedQuestion, Test, meets
 from localcrag.tables.plan_columns import (
     TablePlan,
     asks_for_rows,
-    asks_who,
-    has_quantity_column,
-    is_in_header,
     noun_meaning,
-    row_label_column,
 )
 from localcrag.tables.question_conditions import Condition, Relation
 from localcrag.tables.values import Amount
@@ -52,7 +48,7 @@ _MONEY = frozenset("spending spent expense cost".split())
 _SCALE = re.compile(r"\b(?:hundreds|thousands?|millions?|billions?|bn|mn?|[kKM]|000s?)\b")
 """Words and abbreviations for thousands, millions and billions."""
 _DATES = frozenset(("date", "day", "time"))
-_WITHIN = re.compile(r"\b(?:in|for|at|on|from|with|by) (?:the )?$", re.IGNORECASE)
+_WITHIN = re.compile(r"(?i)\b(?:in|for|at|on|from|with|by) (?:the )?$")
 _COSTS = frozenset(("cost", "costing", "expensive", "price"))
 
 
@@ -183,19 +179,18 @@ def _has_single_rows(reading: ParsedQuestion, compared: Sequence[Column]) -> boo
     others = [column for column in known.columns if column not in compared]
     nouns = [word for word in reading.target if word.stem not in ROW_NOUNS]
     named = [column for column in others if any(known.mention(column, [noun]) for noun in nouns)]
-    named += [row_label_column(known)] if asks_who(reading) else []
+    named += [known.label_column] if reading.asks_who else []
     cells = [[row.cells[column.at] for row in rows] for column in named]
     return all(len(set(own)) == len(own) for own in cells)
 
 
 _ADDS_UP = re.compile(
-    r"\b(?:total|altogether|combined|in all|in sum|spen[dt]|sold|used|worked|paid|ordered|bought|how many|sum)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:total|altogether|combined|in all|in sum|spen[dt]|sold|used|worked|paid|ordered|bought|how many|sum)\b"
 )
 """Words that show that several rows of a side are added up."""
 
 
-_HOW_MANY = re.compile(r"\W*how many\b", re.IGNORECASE)
+_HOW_MANY = re.compile(r"(?i)\W*how many\b")
 _Sides = tuple[tuple[Test, ...], tuple[Test, ...]]
 
 
@@ -214,7 +209,7 @@ def difference_plan(reading: ParsedQuestion) -> TablePlan | None:
     column = _compared_column(known, amounts, words, request.forms.more)
     if _HOW_MANY.match(request.text) and not (column and known.mention(column, words)):
         counted = meaningful(words)[:1]
-        rows = counted and noun_meaning(reading, counted[0]) == (None,) and not has_quantity_column(known)
+        rows = counted and noun_meaning(reading, counted[0]) == (None,) and not known.has_quantities
         return TablePlan(known, Operation.DIFFERENCE, None, sides=_larger_side_first(reading, sides)) if rows else None
     if column is None:
         return None
@@ -238,7 +233,7 @@ def share_plan(reading: ParsedQuestion) -> TablePlan | None:
         return TablePlan(known, Operation.SHARE, named[0], sides=(whole, (*whole, *part)))
     if named or not words or noun_meaning(reading, words[-1]) != (None,):
         return None
-    if has_quantity_column(known) and not is_in_header(known, words[-1]):
+    if known.has_quantities and not known.is_in_header(words[-1]):
         return None
     return TablePlan(known, Operation.SHARE, None, sides=(whole, (*whole, *part)))
 
@@ -317,7 +312,7 @@ def extreme_difference_plan(reading: ParsedQuestion) -> TablePlan | None:
 
 def _asks_for_rows(reading: ParsedQuestion, end: int) -> bool:
     """Return whether the noun before a place names rows; also if there is no noun."""
-    if asks_who(reading):
-        return reading.known.are_people(row_label_column(reading.known))
+    if reading.asks_who:
+        return reading.known.are_people(reading.known.label_column)
     noun = meaningful([word for word in reading.target if word.start < end])
     return not noun or asks_for_rows(reading, noun)

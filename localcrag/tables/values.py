@@ -197,8 +197,8 @@ FORMS = (
 )
 """Patterns of days, months and years that can be read in only one way."""
 _FORMS = tuple(re.compile(form, re.IGNORECASE) for form in FORMS)
-_TIME = re.compile(r"[ T]\d{1,2}:\d\d(?::\d\d)?(?:Z|\s?[ap]m)?\Z", re.IGNORECASE)
-_WEEKDAY = re.compile(r"^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? ", re.IGNORECASE)
+_TIME = re.compile(r"(?i)[ T]\d{1,2}:\d\d(?::\d\d)?(?:Z|\s?[ap]m)?\Z")
+_WEEKDAY = re.compile(r"(?i)^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? ")
 _SLASHES = re.compile(r"(\d{1,2})/(\d{1,2})/((?:19|20)\d\d)")
 """Days with slashes, which begin with the day or the month."""
 _YEAR_OR_LETTERS = re.compile(r"(?:19|20)\d\d|[^\W\d_]{3}")

@@ -41,34 +41,15 @@ _ES = ("sses", "xes", "ches", "shes", "zes")
 
 SIZE = frozenset(("size", "area"))
 PRICE = frozenset(("price", "cost", "fee", "charge", "tariff", "costing", "fare", "rent"))
-SYNONYMS: tuple[frozenset[str], ...] = (
-    PRICE,
-    frozenset(("amount", "sum", "value")),
-    frozenset(("spend", "spent", "spending", "expense", "amount", "cost")),
-    frozenset(("earn", "earned", "salary", "pay", "wage", "income")),
-    frozenset(("revenue", "sale", "turnover", "sold")),
-    frozenset(("quantity", "qty", "piece", "stock", "unit")),
-    frozenset(("weight", "weigh", "weighing")),
-    frozenset(("length", "long")),
-    frozenset(("duration", "long", "last", "lasting")),
-    frozenset(("height", "tall", "high")),
-    frozenset(("date", "dated", "day", "when")),
-    frozenset(("name", "who")),
-    frozenset(("city", "town", "place", "location")),
-    frozenset(("state", "status")),
-    frozenset(("kind", "type", "category")),
-    frozenset(("customer", "client")),
-    frozenset(("supplier", "vendor", "supply", "supplied")),
-    frozenset(("employee", "staff", "person", "people")),
-    frozenset(("product", "article", "item")),
-    frozenset(("departure", "depart", "leave", "left")),
-    frozenset(("arrival", "arrive")),
-    frozenset(("begin", "start")),
-    frozenset(("end", "until", "expire", "expiry")),
-    frozenset(("size", "large", "area")),
-    frozenset(("maker", "manufacturer", "brand")),
-    frozenset(("plan", "planned")),
+_SYNONYMS = (
+    "amount sum value; spend spent spending expense amount cost; earn earned salary pay wage income; revenue sale "
+    "turnover sold; quantity qty piece stock unit; weight weigh weighing; length long; duration long last lasting; "
+    "height tall high; date dated day when; name who; city town place location; state status; kind type category; "
+    "customer client; supplier vendor supply supplied; employee staff person people; product article item; departure "
+    "depart leave left; arrival arrive; begin start; end until expire expiry; size large area; maker manufacturer "
+    "brand; plan planned"
 )
+SYNONYMS = (PRICE, *(frozenset(words.split()) for words in _SYNONYMS.split(";")))
 """Groups of word stems that can name the same column."""
 ROW_NOUNS = frozenset(("entry", "row", "line", "record", "transaction", "booking"))
 """Nouns for the rows of any table."""
@@ -134,6 +115,8 @@ THEN_AND_NOW = (
     frozenset("before previous previously former formerly old earlier".split()),
 )
 """Words for the current and for the earlier of two columns that are compared."""
+QUANTITIES = frozenset(("quantity", "stock", "number", "count", "total", "place", "seat"))
+"""Words of columns that say how many things a row has: one row is then not one of these things."""
 PERIODS = frozenset(("day", "month", "quarter", "year"))
 """Periods by which rows with dates can be grouped."""
 
@@ -173,9 +156,8 @@ def with_synonyms(words: Iterable[str]) -> set[str]:
 MAJORITY = 0.6
 """Minimum share of a column's filled cells that must be numbers, or dates, for the column to be of that kind."""
 _IDENTIFIES = re.compile(
-    r"(?:.*\b)?(?:no|nr|id|code|number|zip|postcode|postal code|phone|telephone|tel|mobile|fax|room|version|ref|"
-    r"reference|iban|account|sku|isbn|rank|position|pos|line|#)\.?\Z",
-    re.IGNORECASE,
+    r"(?i)(?:.*\b)?(?:no|nr|id|code|number|zip|postcode|postal code|phone|telephone|tel|mobile|fax|room|version|ref|"
+    r"reference|iban|account|sku|isbn|rank|position|pos|line|#)\.?\Z"
 )
 """Headers of columns whose numbers are identifiers."""
 _THINGS = frozenset(
@@ -479,6 +461,20 @@ class TableVocabulary:
         last = {stems_of(name)[-1] for name in self.names if stems_of(name)}
         return word in ROW_NOUNS or word in last
 
+    @property
+    def label_column(self) -> Column:
+        """The column that names the rows: the first one of text or identifiers, or else the first column."""
+        return next(iter(self.labels), self.columns[0])
+
+    @property
+    def has_quantities(self) -> bool:
+        """Whether a column says how many things a row has: a count may then be of rows, or of these things."""
+        return any(with_synonyms(self.header_words(column)) & QUANTITIES for column in self.amounts)
+
+    def is_in_header(self, noun: Word) -> bool:
+        """Return whether a noun is a word of a header, such as "orders" for the column "Order", or means any rows."""
+        return noun.stem in ROW_NOUNS or noun.stem in self.all_header_words
+
     def named_cells(self, words: Sequence[Word]) -> list[NamedCell] | None:
         """Return the cells that the words name, in the words' order; None if a word is ambiguous.
 
@@ -548,16 +544,14 @@ class TableVocabulary:
         known = with_synonyms(headers - FUNCTION_WORDS) | headers | self._called | UNINFORMATIVE | ROW_NOUNS
         roots = {root for column in columns for root in self._roots(column)}
         called = headers.union(*map(stems_of, self.names))
-        return [
-            word
-            for word in words
-            if (word.is_name and word.stem in FUNCTION_WORDS - called)  # "Will" is a person who is not in the table.
-            or (
-                word.stem not in known
-                and normalised_unit(word.written) not in self.units
-                and word_root(word.stem) not in roots
-            )
-        ]
+
+        def names_nothing(word: Word) -> bool:
+            if word.is_name and word.stem in FUNCTION_WORDS - called:
+                return True  # "Will" is a person who is not in the table.
+            is_unit = normalised_unit(word.written) in self.units
+            return word.stem not in known and not is_unit and word_root(word.stem) not in roots
+
+        return list(filter(names_nothing, words))
 
     @cached_property
     def _values(self) -> dict[tuple[str, ...], list[tuple[Column, str, int]]]:
@@ -565,11 +559,11 @@ class TableVocabulary:
         values: dict[tuple[str, ...], list[tuple[Column, str, int]]] = {}
         for column in self.columns_of_kind(ColumnKind.TEXT):
             column_by_words: dict[tuple[str, ...], tuple[str, int]] = {}
-            for cell, number in Counter(row.cells[column.at] for row in self.rows).items():
-                if not is_empty(cell):
-                    stems = tuple(stems_of(cell))
-                    first, others = column_by_words.get(stems, (cell, 0))
-                    column_by_words[stems] = first, others + number
+            cells = [cell for cell in self.cells(column) if not is_empty(cell)]
+            for cell, number in Counter(cells).items():
+                stems = tuple(stems_of(cell))
+                first, others = column_by_words.get(stems, (cell, 0))
+                column_by_words[stems] = first, others + number
             for stems, (cell, number) in column_by_words.items():
                 # Function words are only values if they are written as a name or abbreviation: "Will", "US".
                 letter = len(cell) == 1 and cell.isupper()

@@ -88,21 +88,19 @@ HISTORY_CHARACTERS = 200
 """Characters of each earlier answer in the prompt."""
 
 _NO_ANSWER_START = re.compile(
-    r"^\W*not (?:said |answered |stated |mentioned )?(?:in|by) the evidence\b|"
+    r"(?i)^\W*not (?:said |answered |stated |mentioned )?(?:in|by) the evidence\b|"
     r"^\W*(?:the )?(?:evidence|documents?|text|passages?|sources?)\b.{0,30}?\b(?:do(?:es)? not|don't|doesn't)\s+"
-    r"(?:say|answer|mention|contain|provide|state|specify|include)",
-    re.IGNORECASE,
+    r"(?:say|answer|mention|contain|provide|state|specify|include)"
 )
 _NOT_ANSWERED = re.compile(
-    r"\b(?:cannot|can not|can['’]t|could not) be (?:answered|determined|said|known)\b|"
-    r"\bno (?:further |other |more |such )?(?:information|details?)\b|\bnot (?:said|answered|stated|mentioned)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:cannot|can not|can['’]t|could not) be (?:answered|determined|said|known)\b|"
+    r"\bno (?:further |other |more |such )?(?:information|details?)\b|\bnot (?:said|answered|stated|mentioned)\b"
 )
 """Clauses that may follow _NOT_SAID and do not answer either."""
 _CLAUSE_END = re.compile(
     r"[.!?][\"”’)]*(?:\s*\[[\d, ]+\])*\s+|;\s+|\s[–—]\s|,\s+(?=(?:but|however|though|although|while|whereas|yet)\b)"
 )
-_CONJUNCTION = re.compile(r"(?:but|however|though|although|while|whereas|yet|still)\b,?\s*", re.IGNORECASE)
+_CONJUNCTION = re.compile(r"(?i)(?:but|however|though|although|while|whereas|yet|still)\b,?\s*")
 MIN_WORDS = 2
 """Minimum content words of a clause that says something; “[1] is close” says nothing."""
 _SENTENCE_END = re.compile(r"[.!?][\"”’)]*(?:\s*\[[\d, ]+\])*(?=\s|$)|[。！？][」』”]*(?:\s*\[[\d, ]+\])*")

@@ -107,8 +107,8 @@ MIN_LINES = 3
 _HAS_WORD = re.compile(r"\w")
 _BULLET = re.compile(r"^[-*+•‣◦▪▫●○■□◆➢✓✔–—][ \t]+")
 _NUMBER = re.compile(r"^\(?(\d{1,3})[.)][ \t]+")
-_ASKS = re.compile(r"^[*_]*(?:Q|Question)[ \t]*(\d*)[ \t]*[:.)][*_]*[ \t]*", re.IGNORECASE)
-_REPLIES = re.compile(r"^[*_]*(?:A|Answer)[ \t]*(\d*)[ \t]*[:.)][*_]*[ \t]*", re.IGNORECASE)
+_ASKS = re.compile(r"(?i)^[*_]*(?:Q|Question)[ \t]*(\d*)[ \t]*[:.)][*_]*[ \t]*")
+_REPLIES = re.compile(r"(?i)^[*_]*(?:A|Answer)[ \t]*(\d*)[ \t]*[:.)][*_]*[ \t]*")
 _QUESTION = re.compile(r"\?[\"'”’)*_]*\Z")
 _CONTINUES = re.compile(f"[{SMALL}]")
 _ENDS = re.compile(r"[.!?:;…][\"'”’»)\]*_]*\Z")
@@ -252,7 +252,8 @@ def _lines(run: Sequence[Fragment], above: Fragment | None = None) -> list[str]:
     """
     parts: list[str] = []
     quoted: list[str] = []
-    is_prose = _is_prose(run)
+    # Short lines without a full stop are commands, or a list, and no wrapped prose.
+    is_prose = any(len(one.text) >= NARROWEST_WRAPPED or _ENDS.search(one.text) for one in run)
     for before, one in zip([above, *run], run, strict=False):
         asks = _ASKS.match(one.text) and _QUESTION.search(one.text)
         replies = before is not None and _replies(before.text, one.text)
@@ -268,11 +269,6 @@ def _lines(run: Sequence[Fragment], above: Fragment | None = None) -> list[str]:
         else:
             quoted.append(_text(one))
     return [*parts, *([_quotation(quoted)] if quoted else [])]
-
-
-def _is_prose(run: Sequence[Fragment]) -> bool:
-    """Return whether lines are wrapped prose; short ones without a full stop are commands, or a list."""
-    return any(len(one.text) >= NARROWEST_WRAPPED or _ENDS.search(one.text) for one in run)
 
 
 def _replies(question: str, text: str) -> bool:

@@ -195,11 +195,6 @@ def evidence_is_answer(task: GenerationTask, context: Context) -> bool:
     return not task.conflicts and any(has_asked_form(one, question) for one in select_quotations(task, context)[:1])
 
 
-def missing_pieces(shown: Sequence[Quotation], answer: str, question: str) -> list[Quotation]:
-    """Return the pieces that the answer does not state completely."""
-    return [one for one in shown if not says_all(answer, one.body, question)]
-
-
 def missing_lists(shown: Sequence[Quotation], answer: str, question: str) -> list[Quotation]:
     """Return the lists and tables with a line that the answer leaves out."""
     listed = [(one, layout.listed(one.fragments)) for one in shown]

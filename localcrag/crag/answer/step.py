@@ -10,7 +10,6 @@ from localcrag.crag import reconcile
 from localcrag.crag.answer import generate as prompts
 from localcrag.crag.answer import quotations, verify
 from localcrag.crag.answer.generate import Certainty, GenerationTask
-from localcrag.crag.answer.verify import misses_the_point
 from localcrag.crag.context import NO_ANSWER, AskedQuestion, Context
 from localcrag.crag.refine.refine import QUOTED_SHARE, Refinement, best_strips
 from localcrag.crag.refine.strips import has_rows_or_items
@@ -291,7 +290,7 @@ def _with_source_words(supports: Sequence[Support], task: GenerationTask, contex
         cited = {n for support in shown for n in support.citations}
         left_out = quotations.missing_lists([one for one in below if one.piece.n in cited], text, question)
     else:
-        left_out = quotations.missing_pieces(below, text, question)
+        left_out = [one for one in below if not verify.says_all(text, one.body, question)]
     sources = task.refinement.sources
     if _prefers_sources(task, context) and (
         quotations.is_copied_list(text)
@@ -309,6 +308,6 @@ def _misses(text: str, task: GenerationTask, context: Context) -> bool:
     """Return whether an answer misses the point, compared with the best strip."""
     best = task.best_quotations
     try:
-        return bool(best) and misses_the_point(text, best[0].text, task.asked.standalone, context.parts.scorer)
+        return bool(best) and verify.misses_the_point(text, best[0].text, task.asked.standalone, context.parts.scorer)
     except ModelError:
         return False  # Without the reranker no strip is the best; its failure was reported before.

@@ -223,14 +223,11 @@ NEAR_SHARE = 0.75
 _STATEMENTS = re.compile(rf"{CLAUSE_ENDS}|:(?=\s)|\b(?:and|but|or|because|since|unless)\b")
 _DENIAL_CLAUSES = re.compile(rf"{CLAUSE_ENDS}|:(?=\s)")
 _LIMITS = re.compile(
-    r"\b(?:only|except|other than|exclud\w+|unless|refus\w+|forbidden|prohibited|void\w*|lapses?|ended|instead"
-    r"|until)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:only|except|other than|exclud\w+|unless|refus\w+|forbidden|prohibited|void\w*|lapses?|ended|instead"
+    r"|until)\b"
 )
-_NEGATION = re.compile(r"\b(?:not|no(?!\.?\s*\d)|never|none|nor|neither|without|cannot)\b|n['’]t\b", re.IGNORECASE)
-_CONCLUDED_NO = re.compile(
-    r"^\W*no\b(?:\s*[,.:;!–—]|\s+-(?=\s)|\s+(?=(?:it|they|he|she|we|you|this|that)\b))\s*", re.IGNORECASE
-)
+_NEGATION = re.compile(r"(?i)\b(?:not|no(?!\.?\s*\d)|never|none|nor|neither|without|cannot)\b|n['’]t\b")
+_CONCLUDED_NO = re.compile(r"(?i)^\W*no\b(?:\s*[,.:;!–—]|\s+-(?=\s)|\s+(?=(?:it|they|he|she|we|you|this|that)\b))\s*")
 
 
 def denial_backing(sentence: str, evidence: str) -> Backing:

@@ -33,9 +33,8 @@ from localcrag.text.translation import gettext as _
 from localcrag.text.words import content_words
 
 _PREFACE = re.compile(
-    r"^(?:the )?(?:answer|evidence)(?: to (?:this|the) question)?(?: provided)?"
-    r"(?: (?:is|shows|says|states|suggests|indicates))?(?::| that\b)\s*",
-    re.IGNORECASE,
+    r"(?i)^(?:the )?(?:answer|evidence)(?: to (?:this|the) question)?(?: provided)?"
+    r"(?: (?:is|shows|says|states|suggests|indicates))?(?::| that\b)\s*"
 )
 """Words that small models put before an answer; they say nothing, and would count as words without backing."""
 
@@ -59,7 +58,7 @@ def attach_citations(answer: str) -> str:
 
 
 LEFT_OUT = "(address left out)"
-_ADDRESS = re.compile(r"(?:\bhttps?:|\bwww\.|(?<!\w)//)[^\s<>()\[\]“”\"']+", re.IGNORECASE)
+_ADDRESS = re.compile(r"(?i)(?:\bhttps?:|\bwww\.|(?<!\w)//)[^\s<>()\[\]“”\"']+")
 _SENTENCE_END = ".,;:!?*_`’。…"
 """Characters after an address that are not part of it, including marks of Markdown."""
 
@@ -84,11 +83,11 @@ def _known_or_removed(found: str, known: set[str]) -> str:
 
 RELEVANT_SHARE = 0.5
 """Share of the best evidence's relevance below which evidence is beside the point."""
-_OWN_PREFIX = re.compile(r"^\s*(?:(?:[-*•]|\d{1,2}[.)])\s+)?(?:yes\b[,.:;!]?\s*)?", re.IGNORECASE)
+_OWN_PREFIX = re.compile(r"(?i)^\s*(?:(?:[-*•]|\d{1,2}[.)])\s+)?(?:yes\b[,.:;!]?\s*)?")
 """Beginning of a sentence that is the answer's own: a list item's mark, "yes". A "no" is compared like any denial,
 unless it is a conclusion (`_without_no` in support.py)."""
 _STEP = re.compile(r"(\s*)\d{1,2}([.)]\s)")
-_YES = re.compile(r"\W*yes\W*", re.IGNORECASE)
+_YES = re.compile(r"(?i)\W*yes\W*")
 _RANKS = tuple(Backing)
 SHOWN = {
     Strictness.STRICT: (Backing.SUPPORTED,),

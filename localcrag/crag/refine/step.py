@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,6 +41,7 @@ from localcrag.records.protocols import LanguageModel, Scorer
 from localcrag.records.run import Message, Run
 from localcrag.text.sanitize import sanitize
 from localcrag.text.translation import gettext as _
+from localcrag.text.translation import gettext_noop
 from localcrag.text.words import SUPPORTED_SHARE, content_words, names, numbers, one_line, shorten
 
 MAX_CARRIERS = 3
@@ -83,6 +84,13 @@ KEY_POINTS = JsonAnswer(
 )
 
 
+NOT_EXTRACTED = gettext_noop(
+    "The language model extracted key points of %(done)s of %(all)s passages; the sentences of the others were picked "
+    "by their relevance. %(error)s"
+)
+MADE_UP = gettext_noop("%(number)s key points from the language model were rejected: their passages do not say so.")
+
+
 def extract(
     question: str,
     passages: Sequence[GradedPassage],
@@ -114,9 +122,10 @@ def extract(
             fates += by_relevance(own, rules)
             continue
         invented += sum(not places for places in carried.values())
-        pointed = _with_points(own, carried)
-        strips += pointed
-        fates += [StripReason.KEY_POINT if strip.points else StripReason.NO_KEY_POINT for strip in pointed]
+        for place, strip in enumerate(own):
+            points = tuple(point for point, places in carried.items() if place in places)
+            strips.append(dataclasses.replace(strip, points=points))
+            fates.append(StripReason.KEY_POINT if points else StripReason.NO_KEY_POINT)
     yield from _failure_warnings(failures, invented, len(passages))
     return complete_evidence(question, passages, apply_limits(strips, fates, rules), rules)
 
@@ -140,21 +149,9 @@ def _key_points(
 
 def _failure_warnings(failures: Sequence[str], invented: int, passages: int) -> Generator[Event, None, None]:
     if failures:
-        yield Warned(
-            _(
-                "The language model extracted key points of %(done)s of %(all)s passages; the sentences of the others "
-                "were picked by their relevance. %(error)s",
-                done=passages - len(failures),
-                all=passages,
-                error=failures[0],
-            )
-        )
+        yield Warned(_(NOT_EXTRACTED, done=passages - len(failures), all=passages, error=failures[0]))
     if invented:
-        text = _(
-            "%(number)s key points from the language model were rejected: their passages do not say so.",
-            number=invented,
-        )
-        yield Warned(text)
+        yield Warned(_(MADE_UP, number=invented))
 
 
 def prompt(question: str, text: str) -> list[Message]:
@@ -186,14 +183,6 @@ def _backed(point: str, text: str) -> bool:
     """Return whether a text has every number and name of a point, and the share HELD of its words, as in support.py."""
     own, held = content_words(point), content_words(text)
     return numbers(point) | names(point) <= held and len(own & held) >= SUPPORTED_SHARE * len(own)
-
-
-def _with_points(strips: Sequence[Strip], carried: Mapping[str, frozenset[int]]) -> list[Strip]:
-    """Return the strips with the points that each carries."""
-    return [
-        dataclasses.replace(strip, points=tuple(point for point, places in carried.items() if place in places))
-        for place, strip in enumerate(strips)
-    ]
 
 
 WHOLE_PASSAGES = 2
@@ -278,12 +267,14 @@ def strips_and_evidence(
 
 def _rules(context: Context) -> RefineRules:
     settings = context.settings
+    most, tokens = settings.most_strips, settings.evidence_tokens
+    if context.read_all:  # A person who has everything read wants everything that is found.
+        most = tokens = sys.maxsize
     return RefineRules(
         threshold=context.thresholds.strip,
         lowest=thresholds.lowest_strip(context.grader_thresholds),
-        # A person who has everything read wants everything that is found.
-        most=sys.maxsize if context.read_all else settings.most_strips,
-        tokens=sys.maxsize if context.read_all else settings.evidence_tokens,
+        most=most,
+        tokens=tokens,
         retention=settings.minimum_retention,
         count_tokens=context.parts.embedder.count_tokens,
         mode=settings.strip_mode,

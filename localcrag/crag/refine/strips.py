@@ -180,7 +180,7 @@ def _span(text: str, start: int, end: int) -> Span:
 MAX_BLOCKS_BETWEEN = 4
 """Maximum number of blocks (a note, a picture's caption, bullets) between two steps of one procedure."""
 
-_ORDINAL = re.compile(r"(?:step[ \t]+)?\(?(\d{1,3})[.):]?\s", re.IGNORECASE)
+_ORDINAL = re.compile(r"(?i)(?:step[ \t]+)?\(?(\d{1,3})[.):]?\s")
 _TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE, BlockKind.HEADING)
 
 

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import base64
 import codecs
-import dataclasses
 import html
 import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
@@ -124,6 +124,9 @@ AnyPassage = TypeVar("AnyPassage", bound=Passage)
 HIDDEN = "is hidden from readers"
 """Name of text that markup hides. Most of it is honest, so the strips show it and there is no warning."""
 
+WARNING = gettext_noop(
+    "A sentence in %(where)s reads like an instruction to the model and was left out (%(why)s): “%(said)s”"
+)
 FRAMED = gettext_noop("stands within an instruction")
 """Name of text between two instructions, or between a number like the evidence's own and an instruction."""
 FRAME_DISTANCE = 3
@@ -181,9 +184,7 @@ def _numbered_frame(text: str, sentences: Sequence[Span], strong: Sequence[str |
     """
     number = _EVIDENCE_NUMBER.search(text)
     first = next((span.start for span, name in zip(sentences, strong, strict=True) if name), -1)
-    if number is None or number.end() > first:
-        return []
-    return [span for span in sentences if number.end() <= span.start < first]
+    return [span for span in sentences if number and number.end() <= span.start < first]
 
 
 def _between(text: str, sentences: Sequence[Span], strong: Sequence[str | None]) -> list[Span]:
@@ -193,12 +194,11 @@ def _between(text: str, sentences: Sequence[Span], strong: Sequence[str | None])
     for the sentence within it, whatever its words are.
     """
     places = [at for at, name in enumerate(strong) if name]
-    return [
-        span
-        for one, other in itertools.pairwise(places)
-        if other - one <= FRAME_DISTANCE and not _PARAGRAPH.search(text, sentences[one].end, sentences[other].start)
-        for span in sentences[one + 1 : other]
-    ]
+    found: list[Span] = []
+    for one, other in itertools.pairwise(places):
+        if other - one <= FRAME_DISTANCE and not _PARAGRAPH.search(text, sentences[one].end, sentences[other].start):
+            found += sentences[one + 1 : other]
+    return found
 
 
 def blank_instructions(text: str, rules: tuple[Rule, ...] = RULES) -> str:
@@ -211,26 +211,19 @@ def screened(passages: Iterable[AnyPassage], rules: tuple[Rule, ...] = RULES) ->
 
     A path or a lead-in with a finding is left out as a whole.
     """
-    return tuple(
-        dataclasses.replace(
-            passage,
-            text=blank_instructions(passage.text, rules),
-            section=None if passage.section is None or find_instructions(passage.section, rules) else passage.section,
-            lead=None if passage.lead is None or find_instructions(passage.lead, rules) else passage.lead,
-        )
-        for passage in passages
-    )
+
+    def clean(text: str | None) -> str | None:
+        return None if text is None or find_instructions(text, rules) else text
+
+    texts = ((one, blank_instructions(one.text, rules)) for one in passages)
+    return tuple(replace(one, text=text, section=clean(one.section), lead=clean(one.lead)) for one, text in texts)
 
 
 def restore_texts(graded: Iterable[GradedPassage], passages: Iterable[Passage]) -> tuple[GradedPassage, ...]:
     """Return the graded passages with the texts, paths and lead-ins that they had before screening."""
     before = {passage.id: passage for passage in passages}
-    return tuple(
-        dataclasses.replace(
-            passage, text=before[passage.id].text, section=before[passage.id].section, lead=before[passage.id].lead
-        )
-        for passage in graded
-    )
+    pairs = ((passage, before[passage.id]) for passage in graded)
+    return tuple(replace(one, text=own.text, section=own.section, lead=own.lead) for one, own in pairs)
 
 
 def screened_turns(turns: Iterable[Turn], rules: tuple[Rule, ...] = RULES) -> tuple[Turn, ...]:
@@ -248,15 +241,7 @@ def warnings(passages: Iterable[Passage], rules: tuple[Rule, ...] = RULES) -> li
             if name == HIDDEN:
                 continue
             text = shorten(sanitize(readable(span.text)) or span.text)
-            lines.append(
-                _(
-                    "A sentence in %(where)s reads like an instruction to the model and was left out (%(why)s): "
-                    "“%(said)s”",
-                    where=where,
-                    why=_(name),
-                    said=text,
-                )
-            )
+            lines.append(_(WARNING, where=where, why=_(name), said=text))
     return list(dict.fromkeys(lines))
 
 
@@ -326,7 +311,7 @@ def _counterfeit_roles(text: str) -> list[Span]:
     last = max([*_OPENS_ROLE.finditer(text), *_CLOSES_ROLE.finditer(text)], key=lambda mark: mark.start())
     end = last.end()
     if _OPENS_ROLE.match(text, last.start()):
-        paragraph_end = re.compile(r"\n\s*\n|\Z").search(text, end)
+        paragraph_end = _PARAGRAPH.search(text, end)
         end = paragraph_end.start() if paragraph_end else len(text)
     return [Span(first.start(), end, text[first.start() : end])]
 

@@ -28,8 +28,6 @@ from typing import Any, cast
 
 import re2
 
-from localcrag.text.sentences import Span
-
 MEMORY = 32 * 2**20
 """Bytes that RE2 may take for the states of its patterns; when they are full it starts over, and is slower."""
 _ANYTHING = ""
@@ -81,14 +79,13 @@ class PatternSet:
 def without_lookaround(pattern: str) -> str:
     """Return a pattern without lookarounds, which matches at least what the original matches."""
     while match := _LOOKS_AROUND.search(pattern):
-        group = _group_at(pattern, match.start())
-        pattern = f"{pattern[: group.start]}(?:){pattern[group.end :]}"
+        pattern = f"{pattern[: match.start()]}(?:){pattern[_group_end(pattern, match.start()) :]}"
     return pattern
 
 
-def _group_at(pattern: str, start: int) -> Span:
-    """Return the group that opens at `start`."""
-    depth, in_class, at = 0, False, start
+def _group_end(pattern: str, at: int) -> int:
+    """Return the end of the group that opens at `at`."""
+    depth, in_class = 0, False
     while True:
         sign = pattern[at]
         if sign == "\\":
@@ -100,7 +97,7 @@ def _group_at(pattern: str, start: int) -> Span:
         elif sign in "()":
             depth += 1 if sign == "(" else -1
             if depth == 0:
-                return Span(start, at + 1, pattern[start : at + 1])
+                return at + 1
         at += 1
 
 

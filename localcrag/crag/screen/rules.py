@@ -13,17 +13,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Protocol
 
 from localcrag.crag.screen.judge import InjectionJudge
 from localcrag.text.translation import gettext_noop
-
-
-class Matcher(Protocol):
-    """A test that a rule applies to a sentence: a pattern, or a judge."""
-
-    def search(self, reading: str, /) -> object:
-        """Return a true value if the sentence matches."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +23,7 @@ class Rule:
     """A form of prompt injection. A weak one counts only in a passage in which a strong one was found."""
 
     name: str
-    pattern: Matcher
+    pattern: re.Pattern[str] | InjectionJudge
     weak: bool = False
 
 
