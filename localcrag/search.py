@@ -28,19 +28,7 @@ from pydantic import BaseModel, Field, ValidationError
 from localcrag.privacy import addresses, egress_log, guard
 from localcrag.privacy.addresses import causes, is_private, trusted_certificates
 from localcrag.privacy.egress_log import Purpose
-from localcrag.records.errors import (
-    AllEnginesFailed,
-    BadSearchAnswer,
-    EgressRefused,
-    EndpointRefused,
-    ForbiddenTerm,
-    JsonDisabled,
-    NoResults,
-    RateLimited,
-    SearchError,
-    SearchNotRunning,
-    SearchTimeout,
-)
+from localcrag.records import errors
 from localcrag.records.run import WebAnswer, WebResult
 from localcrag.text import sanitize
 
@@ -104,16 +92,16 @@ def refuse_public(endpoint: Endpoint) -> None:
     for address in _addresses(endpoint):
         if not is_private(address):
             leads = "" if host == address else f"leads to {address}, which "
-            raise EndpointRefused(
+            raise errors.EndpointRefused(
                 f"The web search address {endpoint} was not used: {host} {leads}is neither this computer nor in a "
                 "private network, and localcrag sends questions only to a SearXNG of your own. Use one such as "
                 f"{EXAMPLE}, or switch on searxng_allow_public if you trust that server with your questions."
             )
 
 
-def unknown_host(endpoint: Endpoint) -> SearchNotRunning:
+def unknown_host(endpoint: Endpoint) -> errors.SearchNotRunning:
     """Return the error for a host name that cannot be resolved."""
-    return SearchNotRunning(
+    return errors.SearchNotRunning(
         f"No SearXNG answers at {endpoint}: the name “{endpoint.url.host}” is not known on your network. Check the "
         "spelling of searxng_url in the settings, and that this computer is connected."
     )
@@ -128,10 +116,10 @@ def _addresses(endpoint: Endpoint) -> list[str]:
     return [str(entry[4][0]) for entry in found]
 
 
-def _refused(text: str, what: str) -> EndpointRefused:
+def _refused(text: str, what: str) -> errors.EndpointRefused:
     scheme, separator, rest = text.strip().rpartition("://")
     shown = scheme + separator + rest.rpartition("@")[2]
-    return EndpointRefused(
+    return errors.EndpointRefused(
         f"The web search address “{shown}” {what}. Set searxng_url to the address that shows SearXNG's start page "
         f"in your browser, such as {EXAMPLE}."
     )
@@ -150,13 +138,13 @@ _STATUS_PROBLEMS = {
 }
 
 
-def status_error(status: int, endpoint: Endpoint) -> SearchError:
+def status_error(status: int, endpoint: Endpoint) -> errors.SearchError:
     """Return the error for an HTTP status that is neither success nor a redirect."""
     if text := _STATUS_PROBLEMS.get(401 if status == 407 else status):
-        kind = {403: JsonDisabled, 429: RateLimited}.get(status, BadSearchAnswer)
+        kind = {403: errors.JsonDisabled, 429: errors.RateLimited}.get(status, errors.BadSearchAnswer)
         return kind(text.format(endpoint=endpoint, status=status))
     fault = "failed inside" if status >= 500 else "could not be used"
-    return BadSearchAnswer(
+    return errors.BadSearchAnswer(
         f"The search at {endpoint} {fault} (status {status}). Look into SearXNG's log for the reason, restart "
         "SearXNG, and check that searxng_url leads to it."
     )
@@ -180,14 +168,14 @@ _EXCHANGE_PROBLEMS: dict[type[BaseException], str] = {
 """Errors of an exchange, the most specific first, each with its message."""
 
 
-def exchange_error(error: httpx.HTTPError | UnicodeError, endpoint: Endpoint, timeout: float) -> SearchError:
+def exchange_error(error: httpx.HTTPError | UnicodeError, endpoint: Endpoint, timeout: float) -> errors.SearchError:
     """Return the error for an HTTP exchange that failed before its end; `timeout` is in seconds."""
     if isinstance(error, httpx.ConnectError):
         return _no_connection(error, endpoint)
     timed_out = isinstance(error, httpx.TimeoutException)
-    ended = SearchNotRunning if isinstance(error, CONNECTION_ERRORS) else BadSearchAnswer
+    ended = errors.SearchNotRunning if isinstance(error, CONNECTION_ERRORS) else errors.BadSearchAnswer
     text = next(text for kind, text in _EXCHANGE_PROBLEMS.items() if isinstance(error, kind))
-    return (SearchTimeout if timed_out else ended)(text.format(endpoint=endpoint, error=error, timeout=timeout))
+    return (errors.SearchTimeout if timed_out else ended)(text.format(endpoint=endpoint, error=error, timeout=timeout))
 
 
 _CONNECTION_PROBLEMS: dict[type[BaseException], str] = {
@@ -203,17 +191,17 @@ _CONNECTION_PROBLEMS: dict[type[BaseException], str] = {
 """Causes of a failed connection, the most specific first, each with its message."""
 
 
-def _no_connection(error: httpx.ConnectError, endpoint: Endpoint) -> SearchError:
+def _no_connection(error: httpx.ConnectError, endpoint: Endpoint) -> errors.SearchError:
     below = causes(error)
     if any(isinstance(cause, socket.gaierror) for cause in below):
         return unknown_host(endpoint)
-    if refused := next((cause for cause in below if isinstance(cause, EgressRefused)), None):
-        return EndpointRefused(
+    if refused := next((cause for cause in below if isinstance(cause, errors.EgressRefused)), None):
+        return errors.EndpointRefused(
             f"The web search address {endpoint} leads somewhere else by now, and was not asked: {refused} Check "
             "searxng_url, and the name service of your network."
         )
     text = next(text for kind, text in _CONNECTION_PROBLEMS.items() if any(isinstance(cause, kind) for cause in below))
-    return SearchNotRunning(text.format(endpoint=endpoint, error=error))
+    return errors.SearchNotRunning(text.format(endpoint=endpoint, error=error))
 
 
 # A snippet has a few hundred characters; the limit keeps a hostile server from blocking the parser with a huge one.
@@ -254,7 +242,7 @@ def parse_answer(body: bytes, limit: int, address: str) -> WebAnswer:
             break
     # If all results are malformed, the server is probably not SearXNG; a few malformed ones are just dropped.
     if malformed and malformed == len(answer.results):
-        raise BadSearchAnswer(
+        raise errors.BadSearchAnswer(
             f"What {address} answered is JSON, but none of its {malformed} results looks like one of SearXNG's. "
             "Check that searxng_url leads to SearXNG and not to another program, and update SearXNG if it is old."
         )
@@ -267,8 +255,8 @@ def require_results(answer: WebAnswer, address: str) -> WebAnswer:
     if answer.results:
         return answer
     if answer.failed_engines:
-        raise AllEnginesFailed(engine_failures_message(answer, address))
-    raise NoResults(
+        raise errors.AllEnginesFailed(engine_failures_message(answer, address))
+    raise errors.NoResults(
         f"The web search at {address} worked but found nothing for this question. "
         "Ask it in other words, or with fewer of them."
     )
@@ -305,7 +293,7 @@ def _validated(body: bytes, address: str) -> _Answer:
         invalid = error.errors()[0]["type"] == "json_invalid"
         what = "is not valid JSON" if invalid else "is JSON, but not of the shape that SearXNG writes"
         what = "is a web page, not search results" if body.lstrip()[:1] == b"<" else what
-        raise BadSearchAnswer(
+        raise errors.BadSearchAnswer(
             f"What {address} answered {what}. Open {address} in your browser: when that is not SearXNG's start page, "
             "correct searxng_url in the settings; when it is, update and restart SearXNG."
         ) from error
@@ -384,7 +372,7 @@ class SearXNG:
         self._parameters = dict(parameters or {})
         self._forbidden = tuple(forbidden)
         # The app must start without a network, too; every search resolves and checks the name again.
-        with suppress(SearchNotRunning):
+        with suppress(errors.SearchNotRunning):
             self._refuse_public()
         self._client = httpx.Client(
             auth=self._endpoint.credentials,
@@ -419,7 +407,7 @@ class SearXNG:
         started = time.monotonic()
         try:
             answer = self._ask(CHECK_QUERY)
-        except SearchError as error:
+        except errors.SearchError as error:
             return SearchHealth(time.monotonic() - started, error=str(error))
         # Without results but with failed engines the test failed; without either, SearXNG just found nothing.
         silent = bool(answer.failed_engines) and not answer.results
@@ -437,9 +425,9 @@ class SearXNG:
     def _ask(self, query: str) -> WebAnswer:
         cleaned = clean_query(query)
         if not cleaned:
-            raise NoResults("The web was not searched, because the query is empty. Type a question first.")
+            raise errors.NoResults("The web was not searched, because the query is empty. Type a question first.")
         if sanitize.contains_term(cleaned, self._forbidden):
-            raise ForbiddenTerm(
+            raise errors.ForbiddenTerm(
                 "The web was not searched: the query contains a term that may never be sent. Ask in other words, or "
                 "take the term off the list (web_never_terms)."
             )
@@ -483,7 +471,7 @@ class SearXNG:
             if isinstance(answer, bytes):
                 return answer
             url = answer
-        raise BadSearchAnswer(
+        raise errors.BadSearchAnswer(
             f"{self._endpoint} keeps sending the search on to other pages of its own ({MAX_REDIRECTS} were followed). "
             "Open it in your browser, and set searxng_url to the address at which SearXNG's start page stays."
         )
@@ -496,7 +484,7 @@ class SearXNG:
             if not response.is_success:
                 raise status_error(response.status_code, self._endpoint)
             if response.headers.get("Content-Encoding", "").strip().lower() not in ACCEPTED_ENCODINGS:
-                raise BadSearchAnswer(
+                raise errors.BadSearchAnswer(
                     f"{self._endpoint} answered in a compression that localcrag did not ask for. Check that "
                     "searxng_url leads to SearXNG, and switch off compression in a proxy in front of it."
                 )
@@ -504,7 +492,7 @@ class SearXNG:
             for piece in response.iter_bytes():
                 body += piece
                 if len(body) > MAX_ANSWER_BYTES:
-                    raise BadSearchAnswer(
+                    raise errors.BadSearchAnswer(
                         f"{self._endpoint} sent more than {MAX_ANSWER_BYTES // 1_000_000} MB, which no page of search "
                         "results is. Check that searxng_url leads to SearXNG and not to another program."
                     )
@@ -515,7 +503,7 @@ class SearXNG:
         if (source.scheme, source.host, source.port) == (target.scheme, target.host, target.port):
             return target
         here, there = f"{source.scheme}://{source.netloc.decode()}", f"{target.scheme}://{target.netloc.decode()}"
-        raise EndpointRefused(
+        raise errors.EndpointRefused(
             f"{here} sent the search on to another address, {there}, and localcrag did not go there: your question "
             f"goes only to the server you chose. If {there} is your SearXNG, set searxng_url to that address."
         )

@@ -34,24 +34,21 @@ _WRITTEN_OUT = {"thousand": 1e3, "million": 1e6, "mn": 1e6, "billion": 1e9, "bn"
 MAGNITUDES = {**_WRITTEN_OUT, "k": 1e3, "m": 1e6}
 PERCENT = frozenset(("%", "percent", "per cent", "percentage"))
 METRE, GRAM, SECOND, MONTH, LITRE = "metre", "gram", "second", "month", "litre"
-UNITS: dict[str, tuple[str, float]] = {
-    **dict.fromkeys(("km", "kilometre", "kilometer"), (METRE, 1000.0)),
-    **dict.fromkeys(("m", "metre", "meter"), (METRE, 1.0)),
-    **dict.fromkeys(("cm", "centimetre", "centimeter"), (METRE, 0.01)),
-    **dict.fromkeys(("mm", "millimetre", "millimeter"), (METRE, 0.001)),
-    **dict.fromkeys(("t", "tonne"), (GRAM, 1e6)),
-    **dict.fromkeys(("kg", "kilogram", "kilo"), (GRAM, 1000.0)),
-    **dict.fromkeys(("g", "gram"), (GRAM, 1.0)),
-    **dict.fromkeys(("mg", "milligram"), (GRAM, 0.001)),
-    **dict.fromkeys(("l", "litre", "liter"), (LITRE, 1.0)),
-    **dict.fromkeys(("ml", "millilitre", "milliliter"), (LITRE, 0.001)),
-    "week": (SECOND, 604_800.0),
-    "day": (SECOND, 86_400.0),
-    **dict.fromkeys(("h", "hour"), (SECOND, 3600.0)),
-    **dict.fromkeys(("min", "minute"), (SECOND, 60.0)),
-    "year": (MONTH, 12.0),
-    "month": (MONTH, 1.0),
+_UNITS = {
+    METRE: {
+        "km kilometre kilometer": 1000.0,
+        "m metre meter": 1.0,
+        "cm centimetre centimeter": 0.01,
+        "mm millimetre millimeter": 0.001,
+    },
+    GRAM: {"t tonne": 1e6, "kg kilogram kilo": 1000.0, "g gram": 1.0, "mg milligram": 0.001},
+    LITRE: {"l litre liter": 1.0, "ml millilitre milliliter": 0.001},
+    SECOND: {"week": 604_800.0, "day": 86_400.0, "h hour": 3600.0, "min minute": 60.0},
+    MONTH: {"year": 12.0, "month": 1.0},
 }
+"""Names of units by the unit in which they are compared, with their factors to it."""
+_FACTORS = [(words, (unit, factor)) for unit, names in _UNITS.items() for words, factor in names.items()]
+UNITS = {word: value for words, value in _FACTORS for word in words.split()}
 UNIT_ADJECTIVES = frozenset("working business calendar consecutive full whole paid".split())
 """Words that may come between a number and its unit: 5 working days."""
 NO_UNITS = frozenset("after before during between above below over under per every each within high long wide".split())

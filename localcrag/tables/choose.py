@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from localcrag.records.enums import Grade, Operation, Origin
@@ -54,29 +54,36 @@ def chunk_of(passage: GradedPassage) -> int:
     return int(passage.id.removeprefix("chunk-"))
 
 
+@dataclass(frozen=True, slots=True)
+class _Documents:
+    """The documents to search: those with the ids `within`, or all. `read` are the tables of those that were read."""
+
+    store: ChunkStore
+    within: Collection[int] | None
+    read: dict[str, Tables] = field(default_factory=dict)
+
+    def tables(self, name: str, chunk: int, *, paged: bool) -> Tables:
+        """Return the tables of the document with this name, to which a chunk belongs."""
+        if name not in self.read:
+            text = self.store.excerpt(chunk, 0, LONGEST_TEXT)
+            # The text of a longer document is cut off, and perhaps in the middle of a table.
+            self.read[name] = Tables(text if len(text) < LONGEST_TEXT else "", paged=paged)
+        return self.read[name]
+
+
 MOST_CHUNKS = 30
 """Maximum number of passages that full-text search returns for the names of columns."""
 MOST_PAGES = 50
 """Maximum number of pages of a document that are read for tables with the same columns."""
 
 
-def rivals(
-    request: Request,
-    found: Sequence[Candidate],
-    store: ChunkStore,
-    within: Collection[int] | None,
-    texts: Mapping[str, Tables],
-) -> list[Candidate]:
-    """Return candidates with the same columns as those found, of whose tables no part was retrieved.
-
-    `within` are the ids of the documents to search, None for all; `texts` are documents that were already read, by
-    name.
-    """
+def rivals(request: Request, found: Sequence[Candidate], documents: _Documents) -> list[Candidate]:
+    """Return candidates with the same columns as those found, of whose tables no part was retrieved."""
     seen = {(one.document, one.table.start) for one in found}
     made: list[Candidate] = []
     for header in dict.fromkeys(one.header for one in found):
         own = {one.document: chunk_of(one.passages[0]) for one in found if one.header == header and one.passages}
-        for document, title, table in _tables_with_columns(header, own, store, within, texts):
+        for document, title, table in _tables_with_columns(header, own, documents):
             place = (document, table.start)
             if place in seen or tuple(name.casefold() for name in table.header) != header:
                 continue
@@ -100,26 +107,23 @@ def _joint_plan(request: Request, table: Table, rival: Table, names: Sequence[st
 
 
 def _tables_with_columns(
-    header: Sequence[str],
-    own: Mapping[str, int],
-    store: ChunkStore,
-    within: Collection[int] | None,
-    texts: Mapping[str, Tables],
+    header: Sequence[str], own: Mapping[str, int], documents: _Documents
 ) -> Iterator[tuple[str, str | None, Table]]:
     """Yield document, title and table for each table with these columns, in documents that full-text search finds.
 
     The documents of `own`, given with a chunk of each, are always read: a long table can fill all results of a search.
     """
+    store, within = documents.store, documents.within
     every = {document.id for document in store.documents()} if within is None else set(within)
     others = every - set(store.documents_of(list(own.values())).values())
     ids = [*own.values(), *(store.full_text(" ".join(header), MOST_CHUNKS, others) if others else ())]
     chunks, titles = store.chunks(ids), store.titles(ids)
-    documents: dict[str, int] = {}
+    first: dict[str, int] = {}
     for chunk in ids:
         if chunk in chunks:
-            documents.setdefault(chunks[chunk][0], chunk)
-    for document, chunk in documents.items():
-        read = texts.get(document) or _read(store, chunk, paged=chunks[chunk][1].page is not None)
+            first.setdefault(chunks[chunk][0], chunk)
+    for document, chunk in first.items():
+        read = documents.tables(document, chunk, paged=chunks[chunk][1].page is not None)
         end = -1
         for number, place in enumerate(pages_with_columns(read.text, header)):
             if place < end or number >= MOST_PAGES:
@@ -127,13 +131,6 @@ def _tables_with_columns(
             for table in read.on_page(place):
                 end = max(end, table.end)
                 yield document, titles.get(chunk), table
-
-
-def _read(store: ChunkStore, chunk: int, *, paged: bool) -> Tables:
-    """Return the tables of the document of a chunk."""
-    text = store.excerpt(chunk, 0, LONGEST_TEXT)
-    # The text of a longer document is cut off, and perhaps in the middle of a table.
-    return Tables(text if len(text) < LONGEST_TEXT else "", paged=paged)
 
 
 WORDS_AFTER_NUMBER = 3
@@ -152,16 +149,16 @@ def candidates(
     seems to say what would be computed. Tables with the same columns in the documents `within`, which retrieval missed,
     are candidates as well: an answer from one table alone would ignore the others.
     """
-    texts: dict[str, Tables] = {}
+    documents = _Documents(store, within)
     found = []
-    for table, first, own in _tables(passages, store, texts):
+    for table, first, own in _tables(passages, documents):
         # The section of a passage names its tables only if the document has pages.
         section = first.section if first.page is not None else None
         if plan := build_plan(request, table, names_of(str(first.document), first.title, section)):
             found.append(Candidate(plan, str(first.document), first.title, tuple(own)))
     # Of copies of a table, as in a file that was added twice, the first counts.
     kept: dict[tuple[object, ...], Candidate] = {}
-    for one in (*found, *rivals(request, found, store, within, texts)):
+    for one in (*found, *rivals(request, found, documents)):
         kept.setdefault((one.table.header, tuple(row.cells for row in one.table.rows)), one)
     named = _best_named(request, list(kept.values()))
     if len(named) > 1:
@@ -174,27 +171,25 @@ def candidates(
 
 
 def _tables(
-    passages: Sequence[GradedPassage], store: ChunkStore, texts: dict[str, Tables]
+    passages: Sequence[GradedPassage], documents: _Documents
 ) -> Iterator[tuple[Table, GradedPassage, list[GradedPassage]]]:
     """Yield each table on the pages of passages that contain a part of a table.
 
-    With each table come a passage of its document and the passages that contain a part of it, possibly none. Documents
-    that are read are added to `texts`.
+    With each table come a passage of its document and the passages that contain a part of it, possibly none.
     """
     seen: set[tuple[str, int]] = set()
-    read: set[tuple[str, int]] = set()
+    known: set[tuple[str, int]] = set()
     local = [one for one in passages if one.origin is Origin.LOCAL and one.document and one.start is not None]
     for passage in local:
         name = str(passage.document)
         if not any(block.kind in _TABLE for block in split_blocks(passage.text)) and not passage.lead:
             continue
-        if name not in texts:
-            texts[name] = _read(store, chunk_of(passage), paged=passage.page is not None)
-        page = texts[name].text.rfind(PAGE_BREAK, 0, passage.start or 0)
-        if (name, page) in read:
+        read = documents.tables(name, chunk_of(passage), paged=passage.page is not None)
+        page = read.text.rfind(PAGE_BREAK, 0, passage.start or 0)
+        if (name, page) in known:
             continue
-        read.add((name, page))
-        for table in texts[name].on_page(passage.start or 0):
+        known.add((name, page))
+        for table in read.on_page(passage.start or 0):
             if (name, table.start) not in seen:
                 seen.add((name, table.start))
                 own = [one for one in local if one.document == name and overlaps(one, table.start, table.end)]
