@@ -98,9 +98,7 @@ def _available(language: str) -> str:
 
 
 Seconds = Annotated[float, Unit("seconds")]
-Hours = Annotated[int, Unit("hours")]
 Tokens = Annotated[int, Unit("tokens")]
-Words = Annotated[int, Unit("words")]
 Share = Annotated[float, Field(ge=0, le=1), Unit("share, 0 to 1")]
 Probability = Annotated[float | None, Field(ge=0, le=1), Unit("probability, 0 to 1"), ShownDefault("the preset's")]
 Language = Annotated[str, AfterValidator(_available)]
@@ -204,7 +202,7 @@ class RefinementSettings(SettingsGroup):
     """How to choose the evidence; llm: with the language model (needs a capable one)."""
     strip_mode: StripMode = StripMode.SENTENCE
     """How to split a passage into strips: sentences or larger parts."""
-    window_words: Words = Field(40, ge=5, le=500)
+    window_words: Annotated[int, Unit("words")] = Field(40, ge=5, le=500)
     """Length of a strip in the strip mode window."""
     most_strips: Annotated[int, Unit("strips")] = Field(10, ge=1, le=200)
     """Maximum number of strips to keep, besides the best one of each passage."""
@@ -267,7 +265,7 @@ class WebSettings(SettingsGroup):
     """Terms that are never sent, however they are spelled; words that contain one are removed."""
     web_per_minute: Annotated[int, Unit("queries per minute")] = Field(60, ge=1, le=600)
     """Maximum number of queries within 60 seconds; further ones wait."""
-    web_cache_hours: Hours = Field(24, ge=0, le=8760)
+    web_cache_hours: Annotated[int, Unit("hours")] = Field(24, ge=0, le=8760)
     """How long cached search results are reused; 0: no cache."""
     web_speculative: bool = False
     """In the web mode always, search while the passages are evaluated: faster, but also sends queries, in the

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Generator, Iterable, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
 from localcrag.crag import grading
 from localcrag.crag.answer.layout import inline_markdown, plain_markdown
-from localcrag.crag.context import EVERY_STEP, AskedQuestion, Context
+from localcrag.crag.context import EVERY_STEP, AskedQuestion, Context, Flow
 from localcrag.crag.refine.refine import recompose
 from localcrag.crag.refine.strips import passage_strip
 from localcrag.crag.retrieve import chunk_passages
 from localcrag.crag.screen import injection
 from localcrag.records.enums import Operation, StripReason
 from localcrag.records.errors import ModelError
-from localcrag.records.events import Answered, Computed, Event, StepStarted, Warned
+from localcrag.records.events import Answered, Computed, StepStarted, Warned
 from localcrag.records.passages import GradedPassage, Strip
 from localcrag.records.protocols import ChunkStore
 from localcrag.records.run import Computation
@@ -110,7 +110,7 @@ MAX_EXTRA_PASSAGES = 3
 """Maximum number of parts of a table that are added to the passages, for rows that no retrieved passage has."""
 
 
-def compute(asked: AskedQuestion, passages: Sequence[GradedPassage], context: Context) -> Generator[Event, None, bool]:
+def compute(asked: AskedQuestion, passages: Sequence[GradedPassage], context: Context) -> Flow[bool]:
     """Answer the question by computing on a table, if it asks for that. Return whether it does.
 
     The events are Computed and Answered; for any other question there is at most a warning that several tables fit

@@ -15,17 +15,17 @@ of other languages what their lexicon lists.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from enum import Enum, auto
 
-from localcrag.crag.context import AskedQuestion, Clock, Context
+from localcrag.crag.context import AskedQuestion, Clock, Context, Flow
 from localcrag.crag.grading import evaluate
 from localcrag.crag.llm_calls import rewrite_with_llm
 from localcrag.crag.retrieve import hybrid_search
 from localcrag.crag.screen import injection
 from localcrag.records.enums import Skill
 from localcrag.records.errors import ModelError, StoreError
-from localcrag.records.events import Condensed, Event, StepStarted
+from localcrag.records.events import Condensed, StepStarted
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message, Reading, Turn
 from localcrag.text.lexicon import CAPITAL, Lexicon, current_lexicon
@@ -410,7 +410,7 @@ def _best_relevance(read: str, question: str, context: Context) -> float:
     return max((passage.relevance for passage in graded), default=0.0)
 
 
-def condense(question: str, history: Sequence[Turn], context: Context) -> Generator[Event, None, AskedQuestion]:
+def condense(question: str, history: Sequence[Turn], context: Context) -> Flow[AskedQuestion]:
     """Return the question with its history; yield Condensed if there is a history.
 
     If the words do not show whether it is a follow-up, the passages found for both readings decide.
@@ -431,9 +431,7 @@ def condense(question: str, history: Sequence[Turn], context: Context) -> Genera
     return asked
 
 
-def _rewrite_follow_up(
-    question: str, history: Sequence[Turn], context: Context, clock: Clock
-) -> Generator[Event, None, str]:
+def _rewrite_follow_up(question: str, history: Sequence[Turn], context: Context, clock: Clock) -> Flow[str]:
     """Return the question completed from the conversation."""
     if (ruled := rewrite_by_rule(question, history)) is not None:
         return ruled

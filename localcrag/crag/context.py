@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from typing import TypeVar
 
 from cachetools import FIFOCache
 
@@ -33,6 +34,10 @@ from localcrag.records.restriction import Restriction, SearchScope
 from localcrag.records.run import Message, StepCost, Turn, WebAnswer
 from localcrag.settings import Settings
 from localcrag.text.translation import gettext as _
+
+Result = TypeVar("Result")
+Flow = Generator[Event, None, Result]
+"""A part of the flow: it yields events while it runs, and returns its result."""
 
 FEWER_PASSAGES, NO_SECOND_SEARCH, NO_STRIPS, NO_ANSWER = 0.2, 0.4, 0.6, 0.8
 """Shares of the budget after which a step does less: no more passages are scored; documents and web are not searched
@@ -136,9 +141,7 @@ def no_aliases(documents: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     return {}
 
 
-def add_aliases(
-    events: Generator[Event, None, None], document_aliases: DocumentAliases
-) -> Generator[Event, None, None]:
+def add_aliases(events: Flow[None], document_aliases: DocumentAliases) -> Flow[None]:
     """Yield these events with all names of the documents in their sources. Raises StoreError."""
     with closing(events):
         for event in events:

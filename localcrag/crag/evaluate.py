@@ -7,16 +7,16 @@ The policies' numbers are those of the corrective systems they come from. A numb
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import assert_never
 
 from localcrag.crag import grading
-from localcrag.crag.context import FEWER_PASSAGES, Clock, Context
+from localcrag.crag.context import FEWER_PASSAGES, Clock, Context, Flow
 from localcrag.crag.grading import GradedItem, complete_list, is_scored, without_contained
 from localcrag.crag.screen import injection
 from localcrag.records.enums import Action, Grade, Policy, ScorerKind
 from localcrag.records.errors import ModelError, StoreError
-from localcrag.records.events import Decided, Evaluated, Event, StepStarted, Warned
+from localcrag.records.events import Decided, Evaluated, StepStarted, Warned
 from localcrag.records.passages import GradedPassage, Passage, Thresholds
 from localcrag.records.wording import between, compare_with_thresholds, shown_relevance
 from localcrag.text.translation import format_decimals, gettext_noop, ngettext
@@ -162,9 +162,7 @@ BUDGET_BATCH = 2
 """Passages scored between two checks of a time budget; without a budget all are a single batch, which is faster."""
 
 
-def evaluate(
-    question: str, found: Sequence[Passage], context: Context
-) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+def evaluate(question: str, found: Sequence[Passage], context: Context) -> Flow[tuple[GradedPassage, ...]]:
     """Yield Evaluated, and return the best k passages with their grades; warn of scores that are not calibrated."""
     yield from _calibration_warnings(context)
     clock = context.clock("evaluate")
@@ -179,7 +177,7 @@ def evaluate(
     return kept
 
 
-def decide(query: str, passages: Sequence[GradedPassage], context: Context) -> Generator[Event, None, Action]:
+def decide(query: str, passages: Sequence[GradedPassage], context: Context) -> Flow[Action]:
     """Yield Decided, and return the action; `query` is the text that the documents were last searched for."""
     if not context.steps.evaluate:
         return Action.AMBIGUOUS
@@ -192,7 +190,7 @@ def decide(query: str, passages: Sequence[GradedPassage], context: Context) -> G
 
 def score(
     question: str, passages: Sequence[Passage], context: Context, clock: Clock, *, first: int | None = None
-) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+) -> Flow[tuple[GradedPassage, ...]]:
     """Return the passages graded: the `first` ones, and the others only if none of these is CORRECT.
 
     Without `first` all are graded. Under a time budget they are graded in batches, as many as there is time for.
@@ -222,7 +220,7 @@ def score(
 
 def grade(
     question: str, passages: Sequence[Passage], context: Context, clock: Clock
-) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+) -> Flow[tuple[GradedPassage, ...]]:
     """Return the passages, graded by the scorer in the settings. Raises ModelError.
 
     Sentences that read like instructions to the model are not graded with their passage.
@@ -238,7 +236,7 @@ def grade(
 
 def keep(
     question: str, graded: Sequence[GradedPassage], context: Context, clock: Clock
-) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+) -> Flow[tuple[GradedPassage, ...]]:
     """Return the best k passages; those not graded incorrect are completed if a list in them is cut off.
 
     The whole list answers what its part answered, so it is at least as relevant.
@@ -255,13 +253,12 @@ def keep(
         yield Warned(_("A list that continues after a passage could not be read to its end: %(error)s", error=error))
         return kept
     # A longer passage may score lower for what else it says; its part still answers.
-    longest = {
-        one.id: max(one, part, key=lambda either: either.relevance) for one, part in zip(again, whole, strict=True)
-    }
+    pairs = zip(again, whole, strict=True)
+    longest = {one.id: max(one, part, key=lambda either: either.relevance) for one, part in pairs}
     return without_contained([longest.get(one.id, one) for one in kept])
 
 
-def _calibration_warnings(context: Context) -> Generator[Event, None, None]:
+def _calibration_warnings(context: Context) -> Flow[None]:
     if not context.parts.scorer.calibration.fitted:
         yield Warned(_(NOT_CALIBRATED, name=context.parts.scorer.name))
     if context.settings.scorer is ScorerKind.LLM:

@@ -13,7 +13,7 @@ import dataclasses
 import math
 import re
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Protocol, TypeVar
@@ -22,12 +22,12 @@ import numpy as np
 from cachetools import LRUCache
 from pydantic import TypeAdapter
 
-from localcrag.crag.context import Clock, Context
+from localcrag.crag.context import Clock, Context, Flow
 from localcrag.crag.llm_calls import JsonAnswer, line_schema
 from localcrag.records.documents import Chunk
 from localcrag.records.enums import Grade, Origin
 from localcrag.records.errors import GenerationError
-from localcrag.records.events import Event, GradePiece, StepStarted, Warned
+from localcrag.records.events import GradePiece, StepStarted, Warned
 from localcrag.records.passages import GradedPassage, Judgement, Passage, Thresholds, grade
 from localcrag.records.protocols import Calibration, ChunkStore, Scorer, Vectors
 from localcrag.records.run import Message
@@ -62,10 +62,8 @@ def evaluate(
     cosines = np.array([passage.cosine for passage in passages], dtype=np.float32)
     overlaps = np.array([passage.overlap or 0.0 for passage in passages], dtype=np.float32)
     relevances = scorer.calibration.passages(logits, cosines, overlaps)
-    return tuple(
-        graded(passage, logit=float(logit), relevance=float(relevance), thresholds=thresholds)
-        for passage, logit, relevance in zip(passages, logits, relevances, strict=True)
-    )
+    scores = zip(passages, logits.tolist(), relevances.tolist(), strict=True)
+    return tuple(graded(one, logit=logit, relevance=value, thresholds=thresholds) for one, logit, value in scores)
 
 
 def best(passages: Sequence[GradedPassage], k: int) -> tuple[GradedPassage, ...]:
@@ -104,10 +102,8 @@ def strip_logits(
     The spans of strips count in the passage's own characters. Raises ModelError.
     """
     before = [len(passage.in_context) - len(passage.text) for passage in passages]
-    moved = [
-        [Span(span.start + by, span.end + by, span.text) for span in spans]
-        for spans, by in zip(cut, before, strict=True)
-    ]
+    pairs = zip(cut, before, strict=True)
+    moved = [[Span(span.start + by, span.end + by, span.text) for span in spans] for spans, by in pairs]
     return scorer.strip_logits(question, [passage.in_context for passage in passages], moved)
 
 
@@ -180,7 +176,7 @@ LEFT_TO_RERANKER = gettext_noop(
 
 def grade_by_llm(
     question: str, passages: Sequence[Passage], context: Context, clock: Clock
-) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+) -> Flow[tuple[GradedPassage, ...]]:
     """Yield the progress and the text as it is written, and return the passages graded, in the order given.
 
     Passages that were judged before are not judged again. If the language model fails on a passage, its relevance comes
@@ -211,10 +207,8 @@ def grade_by_llm(
         yield Warned(_(LEFT_TO_RERANKER, **numbers, name=fallback.name, error=failures[0]))
     left = [passage for passage in passages if passage.id not in done]
     own = fallback.calibration.thresholds
-    done |= {
-        passage.id: rescale(passage, own, thresholds)
-        for passage in evaluate(question, left, scorer=fallback, thresholds=own)
-    }
+    for passage in evaluate(question, left, scorer=fallback, thresholds=own):
+        done[passage.id] = rescale(passage, own, thresholds)
     return tuple(done[passage.id] for passage in passages)
 
 
@@ -375,10 +369,8 @@ class ScoreCache:
 
     def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
         """Return for each text one raw logit per strip. Texts with a new strip are scored. Raises ModelError."""
-        keys = [
-            [_key(question, f"{span.start}-{span.end} {text}") for span in spans]
-            for text, spans in zip(texts, strips, strict=True)
-        ]
+        cut = zip(texts, strips, strict=True)
+        keys = [[_key(question, f"{span.start}-{span.end} {text}") for span in spans] for text, spans in cut]
         with self._lock:
             found = [[self._known.get(key) for key in row] for row in keys]
         new = [row for row, logits in enumerate(found) if None in logits]

@@ -12,7 +12,7 @@ one writes its summary from these sentences.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -21,7 +21,7 @@ import numpy as np
 from localcrag.crag.answer import quotations
 from localcrag.crag.answer.generate import GenerationTask
 from localcrag.crag.answer.step import generate_and_verify
-from localcrag.crag.context import EVERY_STEP, NO_STRIPS, AskedQuestion, Clock, Context
+from localcrag.crag.context import EVERY_STEP, NO_STRIPS, AskedQuestion, Clock, Context, Flow
 from localcrag.crag.evaluate import apply_policy, grade
 from localcrag.crag.grading import best, unscored
 from localcrag.crag.refine.refine import Refinement, recompose
@@ -32,7 +32,7 @@ from localcrag.crag.screen import injection
 from localcrag.records.documents import Chunk, Document
 from localcrag.records.enums import Action, Grade, Policy, Skill, StripMode, StripReason
 from localcrag.records.errors import ModelError
-from localcrag.records.events import Answered, Decided, Evaluated, Event, Refined, Retrieved, StepStarted, Warned
+from localcrag.records.events import Answered, Decided, Evaluated, Refined, Retrieved, StepStarted, Warned
 from localcrag.records.passages import GradedPassage, Strip
 from localcrag.records.protocols import ChunkStore, Embedder, Vectors
 from localcrag.records.restriction import Restriction, SearchScope
@@ -180,7 +180,7 @@ SECTION_PASSAGES = 4
 """Passages of a section whose sentences are candidates: those nearest to the section's mean."""
 
 
-def summarise(asked: AskedQuestion, context: Context) -> Generator[Event, None, bool]:
+def summarise(asked: AskedQuestion, context: Context) -> Flow[bool]:
     """Answer a request to summarise documents. Return whether it was one. Raises ModelError, StoreError."""
     words = summary_subject(asked.question)
     meant = matching_documents(words, context) if words is not None else ()
@@ -323,7 +323,7 @@ class _Findings:
     read: int
 
 
-def read_all(asked: AskedQuestion, context: Context) -> Generator[Event, None, bool]:
+def read_all(asked: AskedQuestion, context: Context) -> Flow[bool]:
     """Answer from all passages if the user chose that or wants a summary. Return whether this was done.
 
     For any other question it yields at most a warning that the reranker failed. Raises StoreError, and ModelError if a
@@ -354,7 +354,7 @@ def wordings(question: str) -> tuple[str, ...]:
     return (topic, f"What are the {topic}?") if topic else (question,)
 
 
-def _score_all(question: str, context: Context, clock: Clock) -> Generator[Event, None, _Findings]:
+def _score_all(question: str, context: Context, clock: Clock) -> Flow[_Findings]:
     """Score all passages and report the progress. Raises ModelError and StoreError."""
     ids = context.parts.store.chunk_ids(context.within)
     vectors = context.parts.embedder.embed_questions(wordings(question))
@@ -395,7 +395,7 @@ def _score_all(question: str, context: Context, clock: Clock) -> Generator[Event
 
 def _grade_batch(
     question: str, ids: Sequence[int], vectors: Vectors, context: Context, clock: Clock
-) -> Generator[Event, None, list[GradedPassage]]:
+) -> Flow[list[GradedPassage]]:
     """Return passages, each graded by the wording that fits it best. Raises ModelError and StoreError."""
     graded: dict[str, GradedPassage] = {}
     for wording, vector in zip(wordings(question), vectors, strict=True):
@@ -420,7 +420,7 @@ def _progress(done: int, number: int, seconds: float) -> str:
     return _("reading: %(done)s of %(all)s passages, about %(left)s s left", done=done, all=number, left=left)
 
 
-def _answer(asked: AskedQuestion, found: _Findings, context: Context, clock: Clock) -> Generator[Event, None, None]:
+def _answer(asked: AskedQuestion, found: _Findings, context: Context, clock: Clock) -> Flow[None]:
     """Yield the events of the pass and the answer: all lines of the sources that matter."""
     question = asked.standalone
     scope = replace(context.scope, read=found.read, whole=True)
@@ -441,7 +441,7 @@ def _answer(asked: AskedQuestion, found: _Findings, context: Context, clock: Clo
     yield Answered(list_findings(task, context, scope), abstained=False, uncertain=action is not Action.CORRECT)
 
 
-def _refine_findings(question: str, found: _Findings, context: Context) -> Generator[Event, None, Refinement]:
+def _refine_findings(question: str, found: _Findings, context: Context) -> Flow[Refinement]:
     """Yield Refined, and return strips and evidence.
 
     Relevant passages keep the strips that answer the question, the others those that have its words.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
@@ -16,13 +16,13 @@ from typing import assert_never
 import numpy as np
 from pydantic import TypeAdapter
 
-from localcrag.crag.context import Clock, Context
+from localcrag.crag.context import Clock, Context, Flow
 from localcrag.crag.contradiction import Difference, difference
 from localcrag.crag.llm_calls import JsonAnswer, line_schema
 from localcrag.crag.refine.refine import Refinement, mean_embedding
 from localcrag.records.enums import ConflictJudge, ConflictRule, Origin
 from localcrag.records.errors import GenerationError
-from localcrag.records.events import Event, Reconciled, StepStarted, Warned
+from localcrag.records.events import Reconciled, StepStarted, Warned
 from localcrag.records.passages import Evidence, Source, Strip
 from localcrag.records.protocols import Embedder, LanguageModel, Vectors
 from localcrag.records.run import Claim, Conflict, Message
@@ -115,7 +115,7 @@ def has_both_sides(evidence: Sequence[Evidence], sources: Sequence[Source]) -> b
 
 def find_contradictions(
     pairs: Sequence[StatementPair], judge: ConflictJudge, llm: LanguageModel, clock: Clock
-) -> Generator[Event, None, list[Finding]]:
+) -> Flow[list[Finding]]:
     """Yield the progress; return the contradictions, only the nearest of each pair of pieces."""
     found: dict[tuple[int, int], Finding] = {}
     asked = []
@@ -172,9 +172,7 @@ def _mean_vectors(
     return {n: mean_embedding(vectors[own], [weight(*sentences[row]) for row in own]) for n, own in rows.items()}
 
 
-def _contradicting(
-    pairs: Sequence[StatementPair], llm: LanguageModel, clock: Clock
-) -> Generator[Event, None, list[StatementPair]]:
+def _contradicting(pairs: Sequence[StatementPair], llm: LanguageModel, clock: Clock) -> Flow[list[StatementPair]]:
     """Return the pairs in which the language model finds a contradiction; a failure yields a warning."""
     reported = []
     for number, pair in enumerate(pairs, start=1):
@@ -365,9 +363,7 @@ def _source_name(source: Source, rows: Sequence[SheetRow] = ()) -> str:
     return place_name(str(source.document), source.page, rows)
 
 
-def reconcile(
-    refinement: Refinement, context: Context
-) -> Generator[Event, None, tuple[Refinement, tuple[Conflict, ...]]]:
+def reconcile(refinement: Refinement, context: Context) -> Flow[tuple[Refinement, tuple[Conflict, ...]]]:
     """Yield Reconciled if there is evidence of both sides; return the refinement that is left, and the conflicts."""
     if not has_both_sides(refinement.evidence, refinement.sources):
         return refinement, ()

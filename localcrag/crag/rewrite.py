@@ -6,15 +6,14 @@ Only retrieval uses the other words. Passages are judged by the question as it w
 from __future__ import annotations
 
 import re
-from collections.abc import Generator
 
-from localcrag.crag.context import NO_SECOND_SEARCH, Context
+from localcrag.crag.context import NO_SECOND_SEARCH, Context, Flow
 from localcrag.crag.evaluate import decide, keep, score
 from localcrag.crag.grading import is_scored
 from localcrag.crag.llm_calls import rewrite_with_llm
 from localcrag.crag.retrieve import search_passages
 from localcrag.records.enums import Action, Skill
-from localcrag.records.events import Evaluated, Event, Retried, StepStarted, Warned
+from localcrag.records.events import Evaluated, Retried, StepStarted, Warned
 from localcrag.records.passages import GradedPassage
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
@@ -70,7 +69,7 @@ def key_words(question: str) -> str:
 
 def retry(
     question: str, known: tuple[GradedPassage, ...], action: Action, context: Context
-) -> Generator[Event, None, tuple[tuple[GradedPassage, ...], Action]]:
+) -> Flow[tuple[tuple[GradedPassage, ...], Action]]:
     """Return the best passages of both attempts with their action, or those of the first if there is no second."""
     if action is Action.CORRECT or not context.settings.retry or not known or not is_scored(known):
         return known, action

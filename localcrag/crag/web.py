@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 
-from localcrag.crag.context import NO_SECOND_SEARCH, Clock, Context, WebParts
+from localcrag.crag.context import NO_SECOND_SEARCH, Clock, Context, Flow, WebParts
 from localcrag.crag.evaluate import score
 from localcrag.crag.grading import is_scored
 from localcrag.crag.llm_calls import rewrite_with_llm
 from localcrag.records.enums import NotAsked, Origin, Skill, WebMode
 from localcrag.records.errors import ConsentMissing, ForbiddenTerm, SearchError
-from localcrag.records.events import Event, QueryProposed, SearchBegun, Searched, StepStarted, Warned
+from localcrag.records.events import QueryProposed, SearchBegun, Searched, StepStarted, Warned
 from localcrag.records.passages import GradedPassage, Passage
 from localcrag.records.protocols import Decoding, Embedder, RateLimit, WebSearch
 from localcrag.records.run import Message, WebAnswer, WebResult, WebUse
@@ -112,14 +111,11 @@ CONSENT_IMPOSSIBLE = gettext_noop(
 )
 
 
-class SpeculativeSearch(NamedTuple):
-    """A search that began before the decision; `answer` may still be pending."""
-
-    query: str
-    answer: Future[WebAnswer]
+SpeculativeSearch = tuple[str, Future[WebAnswer]]
+"""The query of a search that began before the decision, and its answer, which may still be pending."""
 
 
-def ask(query: str, parts: WebParts, settings: Settings, clock: Clock) -> Generator[Event, None, WebUse]:
+def ask(query: str, parts: WebParts, settings: Settings, clock: Clock) -> Flow[WebUse]:
     """Search the web for `query` if everything allows it, and return the result.
 
     The clock stops while a person decides. Raises StoreError.
@@ -144,7 +140,7 @@ def ask(query: str, parts: WebParts, settings: Settings, clock: Clock) -> Genera
     return (yield from _outcome(allowed, partial(parts.send, allowed)))
 
 
-def search_speculatively(question: str, context: Context) -> Generator[Event, None, SpeculativeSearch | None]:
+def search_speculatively(question: str, context: Context) -> Flow[SpeculativeSearch | None]:
     """Begin to search for the question itself before the decision, if the settings want that and nothing has to wait.
 
     No caller has to wait for the thread: it ends within the search server's time limit. Raises StoreError.
@@ -158,13 +154,13 @@ def search_speculatively(question: str, context: Context) -> Generator[Event, No
     answer: Future[WebAnswer] = Future()
     if known := parts.cached(query):
         answer.set_result(known)
-        return SpeculativeSearch(query, answer)
+        return query, answer
     # A claim returns the seconds to wait, and a search ahead of the decision does not wait.
     if parts.rate_limit and parts.rate_limit.claim(settings.web_per_minute):
         return None
     threading.Thread(target=_fulfil, args=(answer, query, parts), name="search ahead", daemon=True).start()
     yield SearchBegun(query)
-    return SpeculativeSearch(query, answer)
+    return query, answer
 
 
 def _sendable(query: str, web: WebSearch, settings: Settings) -> str | None:
@@ -177,9 +173,7 @@ def _sendable(query: str, web: WebSearch, settings: Settings) -> str | None:
     return web.wording(kept)
 
 
-def _allowed(
-    proposed: str, parts: WebParts, settings: Settings, clock: Clock
-) -> Generator[Event, None, str | NotAsked]:
+def _allowed(proposed: str, parts: WebParts, settings: Settings, clock: Clock) -> Flow[str | NotAsked]:
     """Return the query that the person allows to be sent, or the reason why none may be."""
     if parts.consent is None:
         yield Warned(_(CONSENT_IMPOSSIBLE))
@@ -200,7 +194,7 @@ def _allowed(
     return query
 
 
-def _wait(rate_limit: RateLimit | None, per_minute: int) -> Generator[Event, None, None]:
+def _wait(rate_limit: RateLimit | None, per_minute: int) -> Flow[None]:
     """Wait until a query may be sent, and count it."""
     while rate_limit and (seconds := rate_limit.claim(per_minute)):
         doing = ngettext(
@@ -213,7 +207,7 @@ def _wait(rate_limit: RateLimit | None, per_minute: int) -> Generator[Event, Non
         rate_limit.pause(min(seconds, MAX_PAUSE))
 
 
-def _outcome(query: str, get: Callable[[], WebAnswer]) -> Generator[Event, None, WebUse]:
+def _outcome(query: str, get: Callable[[], WebAnswer]) -> Flow[WebUse]:
     try:
         answer = get()
     except ForbiddenTerm as error:
@@ -242,7 +236,7 @@ def _fulfil(answer: Future[WebAnswer], query: str, parts: WebParts) -> None:
 
 def search(
     question: str, local: Sequence[GradedPassage], ahead: SpeculativeSearch | None, context: Context
-) -> Generator[Event, None, tuple[tuple[GradedPassage, ...], WebUse]]:
+) -> Flow[tuple[tuple[GradedPassage, ...], WebUse]]:
     """Yield Searched, and return graded web passages and how the web was used; both empty if it may not be asked."""
     web = context.web
     if web is None or (local and not is_scored(local)):
@@ -250,7 +244,8 @@ def search(
     clock = context.clock("search")
     if ahead:
         yield StepStarted("search", _("waiting for your SearXNG"))
-        use = yield from _outcome(ahead.query, ahead.answer.result)
+        query, answer = ahead
+        use = yield from _outcome(query, answer.result)
     elif context.budget.spent(NO_SECOND_SEARCH):
         yield Warned(_("The web was not searched: %(why)s.", why=context.budget.exhaustion_reason))
         use = WebUse(not_asked=NotAsked.NO_TIME)

@@ -372,10 +372,8 @@ def _count_difference(work: Work) -> OperationResult:
     for side in sides:
         # Both sides can leave out the same rows, so for each reason only the larger number counts.
         work.left_out.update(side.left_out - work.left_out)
-    groups = [
-        ResultGroup(_describe_tests(tests), str(len(side.at)), len(side.at))
-        for tests, side in zip(work.plan.sides, sides, strict=True)
-    ]
+    pairs = zip(work.plan.sides, sides, strict=True)
+    groups = [ResultGroup(_describe_tests(tests), str(len(side.at)), len(side.at)) for tests, side in pairs]
     work.at = sorted({at for side in sides for at in side.at})
     return OperationResult(str(len(sides[0].at) - len(sides[1].at)), groups=tuple(groups))
 

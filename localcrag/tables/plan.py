@@ -236,8 +236,8 @@ def _is_most_about_column(reading: ParsedQuestion, column: Column) -> bool:
     if request.asks not in ("most", "fewest", "least"):
         return True
     place = re.search(rf"\b{request.asks}\b", request.text, re.IGNORECASE)
-    told = [word for word in reading.free_words if word.stem not in (UNINFORMATIVE - ROW_NOUNS) | FUNCTION_WORDS]
-    behind = [word for word in told if place and word.start >= place.end()]
+    telling = [word for word in reading.free_words if word.stem not in (UNINFORMATIVE - ROW_NOUNS) | FUNCTION_WORDS]
+    behind = [word for word in telling if place and word.start >= place.end()]
     return not behind or reading.known.mention(column, behind[:1]) > 0
 
 

@@ -123,8 +123,8 @@ def column_pair(reading: ParsedQuestion, split: int, *, in_time: bool = False) -
         left = [one for one, words in others if done & words and not PLANNED & words and shared <= words]
     if len(left) != 1 or left[0].at == right[0].at:
         return None
-    of_kind = [(column.kind, column.unit, _scale(column)) for column in (left[0], right[0])]
-    return (left[0], right[0]) if of_kind[0] == of_kind[1] else None
+    kinds_and_units = [(column.kind, column.unit, _scale(column)) for column in (left[0], right[0])]
+    return (left[0], right[0]) if kinds_and_units[0] == kinds_and_units[1] else None
 
 
 def _scale(column: Column) -> str:

@@ -88,22 +88,15 @@ def is_empty(text: str) -> bool:
 def normalised_unit(written: str) -> str:
     """Return the normalised name of a unit: "euro" for €, EUR and euros."""
     word = written.strip().rstrip(".")
-    return (
-        CURRENCIES.get(word.lower())
-        or UNITS.get(word)
-        or UNITS.get(word.lower())
-        or {"%": "percent", "chf": "franc"}.get(word.lower())
-        or singular(word.lower())
-    )
+    low = word.lower()
+    other = {"%": "percent", "chf": "franc"}.get(low) or singular(low)
+    return CURRENCIES.get(low) or UNITS.get(word) or UNITS.get(low) or other
 
 
 def decimal_mark(cells: Iterable[str]) -> DecimalMark:
     """Return the decimal mark of a table's numbers, judged by the numbers that show it."""
-    numbers = [
-        found["number"]
-        for cell in cells
-        if (found := _AMOUNT.fullmatch(cell.strip())) and not _DATE.fullmatch(cell.strip())
-    ]
+    texts = [text for text in map(str.strip, cells) if not _DATE.fullmatch(text)]
+    numbers = [found["number"] for text in texts if (found := _AMOUNT.fullmatch(text))]
     point, comma = (any(form.search(number) for number in numbers) for form in (_POINT, _COMMA))
     if point != comma:
         return DecimalMark.POINT if point else DecimalMark.COMMA

@@ -511,9 +511,8 @@ class TableVocabulary:
         """Return the columns of numbers that are named next to this number: "platform 2", "a 2 in maths"."""
         text, stems = words[at].written, [word.stem for word in words]
         near = {*stems[max(0, at - 1) : at], *(stems[at + 2 : at + 3] if stems[at + 1 : at + 2] == ["in"] else ())}
-        columns = [
-            one for one in self.columns_of_kind(ColumnKind.AMOUNT, ColumnKind.NAME) if self.header_words(one) & near
-        ]
+        numbers = self.columns_of_kind(ColumnKind.AMOUNT, ColumnKind.NAME)
+        columns = [column for column in numbers if self.header_words(column) & near]
         found = [(column, text, self.cells(column).count(text)) for column in columns]
         return [one for one in found if one[2]]
 

@@ -304,9 +304,8 @@ def _range(cut: Sequence[Span], middle: int, most: int) -> tuple[int, int]:
 
 def empty_collection_answer(settings: Settings) -> str:
     """Return the answer of a collection without documents."""
-    return _(
-        "There is nothing in the collection “%(name)s” to answer from. Add documents to it.", name=settings.collection
-    )
+    name = settings.collection
+    return _("There is nothing in the collection “%(name)s” to answer from. Add documents to it.", name=name)
 
 
 def nearest_answer(question: str, passages: Sequence[GradedPassage], near: float) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -10,12 +10,12 @@ from localcrag.crag import reconcile
 from localcrag.crag.answer import generate as prompts
 from localcrag.crag.answer import quotations, verify
 from localcrag.crag.answer.generate import Certainty, GenerationTask
-from localcrag.crag.context import NO_ANSWER, AskedQuestion, Context
+from localcrag.crag.context import NO_ANSWER, AskedQuestion, Context, Flow
 from localcrag.crag.refine.refine import QUOTED_SHARE, Refinement, best_strips
 from localcrag.crag.refine.strips import has_rows_or_items
 from localcrag.records.enums import Backing, Skill, Strictness
 from localcrag.records.errors import GenerationError, ModelError
-from localcrag.records.events import Answered, AnswerPiece, Event, Generated, StepStarted, Verified, Warned
+from localcrag.records.events import Answered, AnswerPiece, Generated, StepStarted, Verified, Warned
 from localcrag.records.passages import Evidence
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Support
@@ -51,7 +51,7 @@ class _Draft:
     answer: str = ""
 
 
-def generate_and_verify(task: GenerationTask, context: Context) -> Generator[Event, None, None]:
+def generate_and_verify(task: GenerationTask, context: Context) -> Flow[None]:
     """Yield the answer's pieces, how far it is backed, and Answered.
 
     If nothing in the answer is backed, it is written once more from the best strips alone. If that fails too, the
@@ -142,7 +142,7 @@ def evidence_to_read(skills: Collection[Skill], refinement: Refinement) -> tuple
     return tuple(dict.fromkeys(whole.get(piece.n, piece) for piece in best)) or refinement.evidence
 
 
-def _draft(task: GenerationTask, context: Context) -> Generator[Event, None, _Draft]:
+def _draft(task: GenerationTask, context: Context) -> Flow[_Draft]:
     """Have the answer written, once or twice, and return the draft."""
     if known := _outcome_without_llm(task, context):
         return _Draft(known)
@@ -194,9 +194,7 @@ def _prefers_sources(task: GenerationTask, context: Context) -> bool:
     return context.steps.verify and Skill.ALONE not in context.parts.skills and task.certainty is Certainty.SURE
 
 
-def _attempt(
-    task: GenerationTask, pieces: Sequence[Evidence], context: Context
-) -> Generator[Event, None, _Draft | tuple[Support, ...]]:
+def _attempt(task: GenerationTask, pieces: Sequence[Evidence], context: Context) -> Flow[_Draft | tuple[Support, ...]]:
     """Have the answer written from `pieces`; return its support, or a draft if it is not verified."""
     try:
         written = yield from _write(task.asked, pieces, context)
@@ -210,7 +208,7 @@ def _attempt(
     return (yield from _verify(prompts.without_no_answer(written), pieces, task, context))
 
 
-def _write(asked: AskedQuestion, evidence: Sequence[Evidence], context: Context) -> Generator[Event, None, str]:
+def _write(asked: AskedQuestion, evidence: Sequence[Evidence], context: Context) -> Flow[str]:
     """Yield the pieces of an answer, then Generated, and return it. Raises GenerationError."""
     llm, settings = context.parts.llm, context.settings
     clock = context.clock("generate")
@@ -233,7 +231,7 @@ def _write(asked: AskedQuestion, evidence: Sequence[Evidence], context: Context)
 
 def _verify(
     written: str, pieces: Sequence[Evidence], task: GenerationTask, context: Context
-) -> Generator[Event, None, tuple[Support, ...]]:
+) -> Flow[tuple[Support, ...]]:
     """Yield Verified, and return the support of each sentence."""
     clock = context.clock("verify")
     strictness, sources = context.settings.strictness, task.refinement.sources
@@ -245,7 +243,7 @@ def _verify(
     return supports
 
 
-def _removal_warnings(supports: Sequence[Support]) -> Generator[Event, None, None]:
+def _removal_warnings(supports: Sequence[Support]) -> Flow[None]:
     if taken_out := [support for support in supports if not support.shown]:
         why = "; ".join(dict.fromkeys(support.why for support in taken_out))
         text = shorten(" ".join(support.sentence for support in taken_out))

@@ -68,17 +68,17 @@ def remove_unknown_addresses(answer: str, evidence: Sequence[Evidence]) -> str:
     known = {address for piece in evidence for address in addresses(quotable(piece.text))}
     # Line breaks stay: an answer may be a list.
     lines = "\n".join(quotable(line, citations=True) for line in answer.split("\n"))
-    return _ADDRESS.sub(lambda found: _known_or_removed(found[0], known), lines)
+
+    def known_or_removed(found: re.Match[str]) -> str:
+        address = found[0].rstrip(_SENTENCE_END)
+        return found[0] if address in known else LEFT_OUT + found[0][len(address) :]
+
+    return _ADDRESS.sub(known_or_removed, lines)
 
 
 def addresses(text: str) -> list[str]:
     """Return the web addresses in a text, without the end of a sentence after them."""
     return [found.rstrip(_SENTENCE_END) for found in _ADDRESS.findall(text)]
-
-
-def _known_or_removed(found: str, known: set[str]) -> str:
-    address = found.rstrip(_SENTENCE_END)
-    return found if address in known else LEFT_OUT + found[len(address) :]
 
 
 RELEVANT_SHARE = 0.5

@@ -152,9 +152,8 @@ def apply_limits(strips: Sequence[Strip], fates: Sequence[StripReason], rules: R
     each passage stays even beyond the limits, unless another passage has said the same.
     """
     final = list(fates)
-    candidates = sorted(
-        (place for place, fate in enumerate(fates) if fate in KEPT_REASONS), key=lambda place: -strips[place].relevance
-    )
+    relevant = [place for place, fate in enumerate(fates) if fate in KEPT_REASONS]
+    candidates = sorted(relevant, key=lambda place: -strips[place].relevance)
     wordings = {place: Wording.of(strips[place].text) for place in candidates}
     lengths = dict(zip(candidates, rules.count_tokens([strips[place].text for place in candidates]), strict=True))
     kept: list[int] = []
@@ -179,10 +178,8 @@ def apply_limits(strips: Sequence[Strip], fates: Sequence[StripReason], rules: R
             final[place] = StripReason.BEST
         kept.append(place)
         room -= lengths[place]
-    return tuple(
-        dataclasses.replace(strip, kept=fate in KEPT_REASONS, reason=fate)
-        for strip, fate in zip(strips, final, strict=True)
-    )
+    decided = zip(strips, final, strict=True)
+    return tuple(dataclasses.replace(strip, kept=fate in KEPT_REASONS, reason=fate) for strip, fate in decided)
 
 
 def mean_embedding(vectors: Vectors, relevances: Sequence[float]) -> Vectors:

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import TypeAdapter
 
-from localcrag.crag.context import NO_STRIPS, Clock, Context
+from localcrag.crag.context import NO_STRIPS, Clock, Context, Flow
 from localcrag.crag.evaluate import usable
 from localcrag.crag.grading import is_scored
 from localcrag.crag.llm_calls import JsonAnswer, line_schema
@@ -35,7 +35,7 @@ from localcrag.crag.screen import injection
 from localcrag.records import thresholds
 from localcrag.records.enums import RefinerKind, StripReason
 from localcrag.records.errors import GenerationError, ModelError
-from localcrag.records.events import Event, PointPiece, Refined, StepStarted, Warned
+from localcrag.records.events import PointPiece, Refined, StepStarted, Warned
 from localcrag.records.passages import Choice, GradedPassage, Strip
 from localcrag.records.protocols import LanguageModel, Scorer
 from localcrag.records.run import Message, Run
@@ -99,7 +99,7 @@ def extract(
     scorer: Scorer,
     rules: RefineRules,
     clock: Clock,
-) -> Generator[Event, None, Refinement]:
+) -> Flow[Refinement]:
     """Yield the text as it is written, and return strips and evidence of passages.
 
     Strips that carry a key point are kept, within the limits of `rules`. A passage without a key point keeps nothing. A
@@ -132,7 +132,7 @@ def extract(
 
 def _key_points(
     question: str, passage: GradedPassage, strips: Sequence[Strip], llm: LanguageModel, clock: Clock
-) -> Generator[Event, None, dict[str, frozenset[int]]]:
+) -> Flow[dict[str, frozenset[int]]]:
     """Yield the text as it is written, and return the points with the indices of the strips that carry each.
 
     Raises GenerationError if the model fails, or makes up all of its points.
@@ -147,7 +147,7 @@ def _key_points(
     return carried
 
 
-def _failure_warnings(failures: Sequence[str], invented: int, passages: int) -> Generator[Event, None, None]:
+def _failure_warnings(failures: Sequence[str], invented: int, passages: int) -> Flow[None]:
     if failures:
         yield Warned(_(NOT_EXTRACTED, done=passages - len(failures), all=passages, error=failures[0]))
     if invented:
@@ -191,7 +191,7 @@ WHOLE_PASSAGES = 2
 
 def refine(
     question: str, passages: Sequence[GradedPassage], context: Context
-) -> Generator[Event, None, tuple[Refinement, tuple[GradedPassage, ...]]]:
+) -> Flow[tuple[Refinement, tuple[GradedPassage, ...]]]:
     """Yield Refined, and return strips and evidence with the usable passages that they come from."""
     used = usable(passages, policy=context.settings.policy, thresholds=context.thresholds)
     if not used:
@@ -207,7 +207,7 @@ def refine(
 
 def refine_selection(
     before: Run, choice: Choice, context: Context
-) -> Generator[Event, None, tuple[Refinement, tuple[GradedPassage, ...]]]:
+) -> Flow[tuple[Refinement, tuple[GradedPassage, ...]]]:
     """Yield Refined, and return the same as `refine`, for a person's choice among the results of the run `before`.
 
     Sentences of chosen passages that have no strips yet are scored now.
@@ -241,7 +241,7 @@ def scored_strips(question: str, passages: Sequence[GradedPassage], context: Con
 
 def strips_and_evidence(
     question: str, passages: Sequence[GradedPassage], context: Context, clock: Clock, known: Sequence[Strip] = ()
-) -> Generator[Event, None, Refinement]:
+) -> Flow[Refinement]:
     """Return strips and evidence, picked as the settings say; whole passages if there is no score or no time.
 
     `known` are strips of these passages that were scored before.

@@ -15,7 +15,7 @@ import html
 import itertools
 import re
 import unicodedata
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
@@ -36,6 +36,11 @@ from localcrag.text.words import one_line, shorten
 
 _BASE64 = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{24,}={0,2}")
 _HEX = re.compile(r"(?<!\w)(?:[0-9A-Fa-f]{2}[ :]?){12,}(?!\w)")
+_ENCODINGS: tuple[tuple[re.Pattern[str], Callable[[str], bytes]], ...] = (
+    (_BASE64, lambda blob: base64.b64decode(blob + "=" * (-len(blob) % 4), validate=True)),
+    (_HEX, lambda blob: bytes.fromhex(re.sub(r"\W", "", blob))),
+)
+"""Forms of encoded text, each with the function that decodes it."""
 _PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2}){2,}")
 # Single letters with the same sign between them. With spaces it takes four letters, since "a b c" is a list.
 _LETTERS_APART = re.compile(r"(?<!\w)[^\W_](?:( )[^\W_](?:\1[^\W_]){2,}|([.\u00b7_-])[^\W_](?:\2[^\W_])+)(?!\w)")
@@ -77,21 +82,13 @@ def _join_letters(row: str) -> str:
 
 def _decoded(text: str) -> Iterator[str]:
     """Yield the words hidden by base64, hexadecimal numbers, digits for letters, rot13 and backward writing."""
-    yield from (_words(blob, _from_base64) for blob in _BASE64.findall(text))
-    yield from (_words(blob, _from_hex) for blob in _HEX.findall(text))
+    for form, decode in _ENCODINGS:
+        yield from (_words(blob, decode) for blob in form.findall(text))
     # One word with a digit in it may be a product's name; two are a disguise.
     if len(_DIGIT_WITHIN.findall(text.casefold())) > 1:
         yield _WORD_WITH_DIGITS.sub(lambda word: word[0].translate(_DIGITS_AS_LETTERS), text.casefold())
     for run in _runs_without_common_words(text):
         yield from (message for message in (codecs.encode(run, "rot13"), run[::-1]) if _count_common(message) > 1)
-
-
-def _from_base64(blob: str) -> bytes:
-    return base64.b64decode(blob + "=" * (-len(blob) % 4), validate=True)
-
-
-def _from_hex(blob: str) -> bytes:
-    return bytes.fromhex(re.sub(r"\W", "", blob))
 
 
 def _words(blob: str, decode: Callable[[str], bytes]) -> str:
@@ -329,7 +326,7 @@ def _merge_overlaps(text: str, pieces: Sequence[tuple[Span, str]]) -> list[tuple
     return joined
 
 
-def screen(passages: Sequence[Passage], rules: tuple[Rule, ...]) -> Generator[Event, None, None]:
+def screen(passages: Sequence[Passage], rules: tuple[Rule, ...]) -> Iterator[Event]:
     """Yield a warning for each sentence to be left out; the steps that give passages to a model leave it out."""
     for message in warnings(dict.fromkeys(passages), rules):
         yield Warned(message)
