@@ -6,7 +6,7 @@ pipeline knows no files, servers or model libraries.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 
 from localcrag.crag.answer.generate import GenerationTask
 from localcrag.crag.answer.step import generate_and_verify
@@ -17,6 +17,7 @@ from localcrag.crag.context import (
     AskedQuestion,
     Budget,
     Context,
+    Flow,
     Parts,
     Steps,
     add_aliases,
@@ -31,7 +32,7 @@ from localcrag.crag.rewrite import retry
 from localcrag.crag.screen.injection import screen, screened_turns
 from localcrag.crag.web import search, search_speculatively
 from localcrag.records.enums import Action
-from localcrag.records.events import Event, RunStarted
+from localcrag.records.events import RunStarted
 from localcrag.records.passages import Choice
 from localcrag.records.protocols import Consent
 from localcrag.records.restriction import EVERYWHERE, Restriction
@@ -86,7 +87,7 @@ def answer_selection(before: Run, choice: Choice, *, parts: Parts, settings: Set
     return Recording(run, run_in_language(language, events), parts.runs)
 
 
-def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
+def _flow(run: Run, context: Context) -> Flow[None]:
     """Run CRAG (arXiv 2401.15884, section 4): retrieve, evaluate, act on the result, refine, generate."""
     yield RunStarted(run)
     asked = yield from condense(run.question, run.history, context)
@@ -112,7 +113,7 @@ def _flow(run: Run, context: Context) -> Generator[Event, None, None]:
     yield from generate_and_verify(GenerationTask(asked, refinement, conflicts, used, local, web), context)
 
 
-def _selection_flow(run: Run, before: Run, choice: Choice, context: Context) -> Generator[Event, None, None]:
+def _selection_flow(run: Run, before: Run, choice: Choice, context: Context) -> Flow[None]:
     """Run the flow from refinement on, with the sentences that a person selected."""
     yield RunStarted(run)
     history = screened_turns(run.history, context.parts.rules)

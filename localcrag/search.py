@@ -17,7 +17,7 @@ import ssl
 import time
 import unicodedata
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,18 +29,6 @@ from localcrag.privacy import addresses, egress_log, guard
 from localcrag.privacy.addresses import causes, is_private, trusted_certificates
 from localcrag.privacy.egress_log import Purpose
 from localcrag.records import errors
-from localcrag.records.errors import (
-    AllEnginesFailed,
-    BadSearchAnswer,
-    EgressRefused,
-    EndpointRefused,
-    JsonDisabled,
-    NoResults,
-    RateLimited,
-    SearchError,
-    SearchNotRunning,
-    SearchTimeout,
-)
 from localcrag.records.run import WebAnswer, WebResult
 from localcrag.text import sanitize
 
@@ -104,16 +92,16 @@ def refuse_public(endpoint: Endpoint) -> None:
     for address in _addresses(endpoint):
         if not is_private(address):
             leads = "" if host == address else f"leads to {address}, which "
-            raise EndpointRefused(
+            raise errors.EndpointRefused(
                 f"The web search address {endpoint} was not used: {host} {leads}is neither this computer nor in a "
                 "private network, and localcrag sends questions only to a SearXNG of your own. Use one such as "
                 f"{EXAMPLE}, or switch on searxng_allow_public if you trust that server with your questions."
             )
 
 
-def unknown_host(endpoint: Endpoint) -> SearchNotRunning:
+def unknown_host(endpoint: Endpoint) -> errors.SearchNotRunning:
     """Return the error for a host name that cannot be resolved."""
-    return SearchNotRunning(
+    return errors.SearchNotRunning(
         f"No SearXNG answers at {endpoint}: the name “{endpoint.url.host}” is not known on your network. Check the "
         "spelling of searxng_url in the settings, and that this computer is connected."
     )
@@ -128,101 +116,92 @@ def _addresses(endpoint: Endpoint) -> list[str]:
     return [str(entry[4][0]) for entry in found]
 
 
-def _refused(text: str, what: str) -> EndpointRefused:
+def _refused(text: str, what: str) -> errors.EndpointRefused:
     scheme, separator, rest = text.strip().rpartition("://")
     shown = scheme + separator + rest.rpartition("@")[2]
-    return EndpointRefused(
+    return errors.EndpointRefused(
         f"The web search address “{shown}” {what}. Set searxng_url to the address that shows SearXNG's start page "
         f"in your browser, such as {EXAMPLE}."
     )
 
 
-def status_error(status: int, endpoint: Endpoint) -> SearchError:
+_STATUS_PROBLEMS = {
+    401: "{endpoint} asks for a user name and a password (status {status}), and those it got, if any, were not right. "
+    "Put them into searxng_url, before the host: http://name:password@host.",
+    403: "SearXNG at {endpoint} is running but does not give its results as JSON, which localcrag needs (status 403). "
+    "Add json to search.formats in SearXNG's settings.yml and restart SearXNG.",
+    404: "There is a web server at {endpoint}, but no search (status 404). Open SearXNG in your browser and set "
+    "searxng_url to the address of its start page, with the path if there is one (such as /searxng).",
+    429: "SearXNG at {endpoint} refused the search (status 429): its limiter counted too many, or takes localcrag for "
+    "a robot. Wait a few minutes and ask again. If that does not help and the server is yours, set server.limiter: "
+    "false in its settings.yml and restart it.",
+}
+
+
+def status_error(status: int, endpoint: Endpoint) -> errors.SearchError:
     """Return the error for an HTTP status that is neither success nor a redirect."""
-    match status:
-        case 401 | 407:
-            return BadSearchAnswer(
-                f"{endpoint} asks for a user name and a password (status {status}), and those it got, if any, were "
-                "not right. Put them into searxng_url, before the host: http://name:password@host."
-            )
-        case 403:
-            return JsonDisabled(
-                f"SearXNG at {endpoint} is running but does not give its results as JSON, which localcrag needs "
-                "(status 403). Add json to search.formats in SearXNG's settings.yml and restart SearXNG."
-            )
-        case 404:
-            return BadSearchAnswer(
-                f"There is a web server at {endpoint}, but no search (status 404). Open SearXNG in your browser and "
-                "set searxng_url to the address of its start page, with the path if there is one (such as /searxng)."
-            )
-        case 429:
-            return RateLimited(
-                f"SearXNG at {endpoint} refused the search (status 429): its limiter counted too many, or takes "
-                "localcrag for a robot. Wait a few minutes and ask again. If that does not help and the server is "
-                "yours, set server.limiter: false in its settings.yml and restart it."
-            )
+    if text := _STATUS_PROBLEMS.get(401 if status == 407 else status):
+        kind = {403: errors.JsonDisabled, 429: errors.RateLimited}.get(status, errors.BadSearchAnswer)
+        return kind(text.format(endpoint=endpoint, status=status))
     fault = "failed inside" if status >= 500 else "could not be used"
-    return BadSearchAnswer(
+    return errors.BadSearchAnswer(
         f"The search at {endpoint} {fault} (status {status}). Look into SearXNG's log for the reason, restart "
         "SearXNG, and check that searxng_url leads to it."
     )
 
 
-def exchange_error(error: httpx.HTTPError | UnicodeError, endpoint: Endpoint, timeout: float) -> SearchError:
+CONNECTION_ERRORS = (httpx.NetworkError, httpx.RemoteProtocolError)
+_ENDED = (
+    "Something at {endpoint} took the connection and ended it without a proper answer, twice ({error}). SearXNG may "
+    "still be starting: wait a moment and ask again. Otherwise look into its log, and check that searxng_url leads to "
+    "SearXNG."
+)
+_EXCHANGE_PROBLEMS: dict[type[BaseException], str] = {
+    httpx.ConnectTimeout: "{endpoint} could not be reached within {timeout:g} seconds. Check that the computer SearXNG "
+    "runs on is switched on and that no firewall is between.",
+    httpx.TimeoutException: "SearXNG at {endpoint} did not finish its answer within {timeout:g} seconds. Ask again; if "
+    "it happens often, raise search_timeout in the settings or switch off slow engines in SearXNG's preferences.",
+    **dict.fromkeys(CONNECTION_ERRORS, _ENDED),
+    BaseException: "The answer of {endpoint} could not be read ({error}). Check that searxng_url leads to SearXNG and "
+    "not to another program, and restart SearXNG.",
+}
+"""Errors of an exchange, the most specific first, each with its message."""
+
+
+def exchange_error(error: httpx.HTTPError | UnicodeError, endpoint: Endpoint, timeout: float) -> errors.SearchError:
     """Return the error for an HTTP exchange that failed before its end; `timeout` is in seconds."""
-    match error:
-        case httpx.ConnectTimeout():
-            return SearchTimeout(
-                f"{endpoint} could not be reached within {timeout:g} seconds. Check that the computer SearXNG runs on "
-                "is switched on and that no firewall is between."
-            )
-        case httpx.TimeoutException():
-            return SearchTimeout(
-                f"SearXNG at {endpoint} did not finish its answer within {timeout:g} seconds. Ask again; if it happens "
-                "often, raise search_timeout in the settings or switch off slow engines in SearXNG's preferences."
-            )
-        case httpx.ConnectError():
-            return _no_connection(error, endpoint)
-        case httpx.NetworkError() | httpx.RemoteProtocolError():
-            return SearchNotRunning(
-                f"Something at {endpoint} took the connection and ended it without a proper answer, twice ({error}). "
-                "SearXNG may still be starting: wait a moment and ask again. Otherwise look into its log, and check "
-                "that searxng_url leads to SearXNG."
-            )
-    return BadSearchAnswer(
-        f"The answer of {endpoint} could not be read ({error}). Check that searxng_url leads to SearXNG and not to "
-        "another program, and restart SearXNG."
-    )
+    if isinstance(error, httpx.ConnectError):
+        return _no_connection(error, endpoint)
+    timed_out = isinstance(error, httpx.TimeoutException)
+    ended = errors.SearchNotRunning if isinstance(error, CONNECTION_ERRORS) else errors.BadSearchAnswer
+    text = next(text for kind, text in _EXCHANGE_PROBLEMS.items() if isinstance(error, kind))
+    return (errors.SearchTimeout if timed_out else ended)(text.format(endpoint=endpoint, error=error, timeout=timeout))
 
 
-def _no_connection(error: httpx.ConnectError, endpoint: Endpoint) -> SearchError:
+_CONNECTION_PROBLEMS: dict[type[BaseException], str] = {
+    ssl.SSLCertVerificationError: "The certificate of {endpoint} is not trusted on this computer ({error}). Install "
+    "the certificate of your network's authority on this computer, or use the http:// address of SearXNG.",
+    ssl.SSLError: "No secure connection to {endpoint} could be made ({error}). If SearXNG's address begins with "
+    "http:// in your browser, write http:// in searxng_url too.",
+    ConnectionRefusedError: "SearXNG is not running at {endpoint}: nothing accepts connections there. Start SearXNG, "
+    "or correct the address in searxng_url.",
+    BaseException: "No connection to SearXNG at {endpoint} could be made ({error}). Check that this computer is on "
+    "the same network as SearXNG, that SearXNG is running, and that searxng_url is right.",
+}
+"""Causes of a failed connection, the most specific first, each with its message."""
+
+
+def _no_connection(error: httpx.ConnectError, endpoint: Endpoint) -> errors.SearchError:
     below = causes(error)
     if any(isinstance(cause, socket.gaierror) for cause in below):
         return unknown_host(endpoint)
-    if refused := next((cause for cause in below if isinstance(cause, EgressRefused)), None):
-        return EndpointRefused(
+    if refused := next((cause for cause in below if isinstance(cause, errors.EgressRefused)), None):
+        return errors.EndpointRefused(
             f"The web search address {endpoint} leads somewhere else by now, and was not asked: {refused} Check "
             "searxng_url, and the name service of your network."
         )
-    if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in below):
-        return SearchNotRunning(
-            f"The certificate of {endpoint} is not trusted on this computer ({error}). Install the certificate of your "
-            "network's authority on this computer, or use the http:// address of SearXNG."
-        )
-    if any(isinstance(cause, ssl.SSLError) for cause in below):
-        return SearchNotRunning(
-            f"No secure connection to {endpoint} could be made ({error}). If SearXNG's address begins with http:// in "
-            "your browser, write http:// in searxng_url too."
-        )
-    if any(isinstance(cause, ConnectionRefusedError) for cause in below):
-        return SearchNotRunning(
-            f"SearXNG is not running at {endpoint}: nothing accepts connections there. Start SearXNG, or correct the "
-            "address in searxng_url."
-        )
-    return SearchNotRunning(
-        f"No connection to SearXNG at {endpoint} could be made ({error}). Check that this computer is on the same "
-        "network as SearXNG, that SearXNG is running, and that searxng_url is right."
-    )
+    text = next(text for kind, text in _CONNECTION_PROBLEMS.items() if any(isinstance(cause, kind) for cause in below))
+    return errors.SearchNotRunning(text.format(endpoint=endpoint, error=error))
 
 
 # A snippet has a few hundred characters; the limit keeps a hostile server from blocking the parser with a huge one.
@@ -255,17 +234,15 @@ def parse_answer(body: bytes, limit: int, address: str) -> WebAnswer:
     malformed = 0
     for entry in answer.results:
         try:
-            result = _web_result(_WebResult.model_validate(entry))
+            if result := _web_result(_WebResult.model_validate(entry)):
+                results.setdefault(_normalised(result.url), result)
         except (ValidationError, httpx.InvalidURL, UnicodeError):
             malformed += 1
-            continue
-        if result is not None:
-            results.setdefault(_normalised(result.url), result)
         if len(results) == limit:
             break
     # If all results are malformed, the server is probably not SearXNG; a few malformed ones are just dropped.
     if malformed and malformed == len(answer.results):
-        raise BadSearchAnswer(
+        raise errors.BadSearchAnswer(
             f"What {address} answered is JSON, but none of its {malformed} results looks like one of SearXNG's. "
             "Check that searxng_url leads to SearXNG and not to another program, and update SearXNG if it is old."
         )
@@ -278,8 +255,8 @@ def require_results(answer: WebAnswer, address: str) -> WebAnswer:
     if answer.results:
         return answer
     if answer.failed_engines:
-        raise AllEnginesFailed(engine_failures_message(answer, address))
-    raise NoResults(
+        raise errors.AllEnginesFailed(engine_failures_message(answer, address))
+    raise errors.NoResults(
         f"The web search at {address} worked but found nothing for this question. "
         "Ask it in other words, or with fewer of them."
     )
@@ -313,13 +290,10 @@ def _validated(body: bytes, address: str) -> _Answer:
     try:
         return _Answer.model_validate_json(body)
     except ValidationError as error:
-        if body.lstrip()[:1] == b"<":
-            what = "is a web page, not search results"
-        elif error.errors()[0]["type"] == "json_invalid":
-            what = "is not valid JSON"
-        else:
-            what = "is JSON, but not of the shape that SearXNG writes"
-        raise BadSearchAnswer(
+        invalid = error.errors()[0]["type"] == "json_invalid"
+        what = "is not valid JSON" if invalid else "is JSON, but not of the shape that SearXNG writes"
+        what = "is a web page, not search results" if body.lstrip()[:1] == b"<" else what
+        raise errors.BadSearchAnswer(
             f"What {address} answered {what}. Open {address} in your browser: when that is not SearXNG's start page, "
             "correct searxng_url in the settings; when it is, update and restart SearXNG."
         ) from error
@@ -359,18 +333,12 @@ CHECK_QUERY = "wikipedia"  # Sent when the user presses Test: every engine finds
 # Encodings that httpx may decompress. Others (br, zstd, two in a row) can turn one network read into gigabytes before
 # any limit is checked; these two expand at most a thousandfold, 64 kB at a time.
 ACCEPTED_ENCODINGS = frozenset({"", "identity", "gzip", "deflate"})
-CONNECTION_ERRORS = (httpx.NetworkError, httpx.RemoteProtocolError)
 
 
 @dataclass(frozen=True, slots=True)
 class SearchHealth:
-    """The outcome of a test query: its duration in `seconds`, and the `error` message, None if all is well.
+    """The outcome of a test query: its duration in `seconds`, and the `error` message, None if all is well."""
 
-    `reachable` is True if the server answered, `json_enabled` if it answered with SearXNG's JSON.
-    """
-
-    reachable: bool
-    json_enabled: bool
     seconds: float
     failed_engines: tuple[tuple[str, str], ...] = ()
     error: str | None = None
@@ -412,11 +380,7 @@ class SearXNG:
             verify=trusted_certificates(),
             trust_env=False,
             follow_redirects=False,
-            headers={
-                "User-Agent": "localcrag",
-                "Accept": "application/json",
-                "Accept-Encoding": "gzip, deflate",
-            },
+            headers={"User-Agent": "localcrag", "Accept": "application/json", "Accept-Encoding": "gzip, deflate"},
         )
 
     @property
@@ -444,22 +408,15 @@ class SearXNG:
         try:
             answer = self._ask(CHECK_QUERY)
         except errors.SearchError as error:
-            nothing_answered = (errors.SearchNotRunning, errors.SearchTimeout, errors.EndpointRefused)
-            reachable = not isinstance(error, nothing_answered)
-            return SearchHealth(reachable, False, time.monotonic() - started, error=str(error))
+            return SearchHealth(time.monotonic() - started, error=str(error))
         # Without results but with failed engines the test failed; without either, SearXNG just found nothing.
         silent = bool(answer.failed_engines) and not answer.results
-        error_message = engine_failures_message(answer, self.address) if silent else None
-        return SearchHealth(True, True, time.monotonic() - started, answer.failed_engines, error_message)
+        message = engine_failures_message(answer, self.address) if silent else None
+        return SearchHealth(time.monotonic() - started, answer.failed_engines, message)
 
     def close(self) -> None:
         """Close the connections. No search may follow."""
         self._client.close()
-
-    def _passage(self) -> AbstractContextManager[guard.EgressPermit]:
-        """Allow this thread to contact the endpoint; the guard checks the resolved address again on connecting."""
-        judge = (lambda _address: True) if self._allow_public else is_private
-        return guard.allow_egress(egress_log.Purpose.WEB_SEARCH, self._endpoint.place, judge=judge)
 
     def _refuse_public(self) -> None:
         if not self._allow_public:
@@ -474,7 +431,9 @@ class SearXNG:
                 "The web was not searched: the query contains a term that may never be sent. Ask in other words, or "
                 "take the term off the list (web_never_terms)."
             )
-        with self._passage():
+        judge = (lambda _address: True) if self._allow_public else is_private
+        # The guard checks the resolved address again on connecting.
+        with guard.allow_egress(Purpose.WEB_SEARCH, self._endpoint.place, judge=judge):
             # Resolve the name for each search: it may have been private at the start and lead elsewhere by now.
             self._refuse_public()
             self._note(cleaned)
@@ -488,16 +447,15 @@ class SearXNG:
     def _note(self, query: str) -> None:
         """Log a search before it is sent, so that it is on record even if the app is killed during it."""
         host, port = self._endpoint.place
-        egress_log.note(
-            egress_log.EgressAttempt(
-                kind=egress_log.Kind.SEARCH,
-                destination=addresses.format_address(host, port),
-                purpose=egress_log.Purpose.WEB_SEARCH,
-                allowed=True,
-                asked_by=__name__,
-                query_bytes=len(query.encode()),
-            )
+        attempt = egress_log.EgressAttempt(
+            kind=egress_log.Kind.SEARCH,
+            destination=addresses.format_address(host, port),
+            purpose=Purpose.WEB_SEARCH,
+            allowed=True,
+            asked_by=__name__,
+            query_bytes=len(query.encode()),
         )
+        egress_log.note(attempt)
 
     def _fetch(self, url: httpx.URL) -> bytes:
         deadline = time.monotonic() + self._timeout

@@ -12,7 +12,9 @@ Importing this module reads and creates no files.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+import operator
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from enum import StrEnum
 from math import isnan
@@ -20,7 +22,6 @@ from pathlib import Path
 from typing import Annotated, Any, get_args
 
 import platformdirs
-from annotated_types import Ge, Gt, Le
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, JsonConfigSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
@@ -97,9 +98,7 @@ def _available(language: str) -> str:
 
 
 Seconds = Annotated[float, Unit("seconds")]
-Hours = Annotated[int, Unit("hours")]
 Tokens = Annotated[int, Unit("tokens")]
-Words = Annotated[int, Unit("words")]
 Share = Annotated[float, Field(ge=0, le=1), Unit("share, 0 to 1")]
 Probability = Annotated[float | None, Field(ge=0, le=1), Unit("probability, 0 to 1"), ShownDefault("the preset's")]
 Language = Annotated[str, AfterValidator(_available)]
@@ -110,231 +109,171 @@ Category = Annotated[str, StringConstraints(strip_whitespace=True, pattern=r"^[^
 class SettingsGroup(BaseModel):
     """A group of settings."""
 
-    model_config = ConfigDict(frozen=True)
+    model_config = ConfigDict(frozen=True, use_attribute_docstrings=True)
 
 
 class AppSettings(SettingsGroup):
     """The app."""
 
-    data_dir: Annotated[Path, ShownDefault("the user's data folder")] = Field(
-        default_factory=default_data_dir, description="Folder for documents, answers and settings."
-    )
+    data_dir: Annotated[Path, ShownDefault("the user's data folder")] = Field(default_factory=default_data_dir)
+    """Folder for documents, answers and settings."""
     models_dir: Annotated[
         Path, ShownDefault("`models/` of the repository; without one, `models/` of the user's data folder")
-    ] = Field(default_factory=default_models_dir, description="Folder for models.")
-    collection: str = Field(
-        DEFAULT_COLLECTION,
-        min_length=1,
-        max_length=100,
-        description="Collection that questions and new documents go to.",
-    )
-    language: Language = Field(
-        translation.ENGLISH, description="Language of the app and of its own sentences in answers."
-    )
-    debug: bool = Field(
-        False,
-        description="Print unexpected errors in full; their messages may contain text of documents and questions.",
-    )
+    ] = Field(default_factory=default_models_dir)
+    """Folder for models."""
+    collection: str = Field(DEFAULT_COLLECTION, min_length=1, max_length=100)
+    """Collection that questions and new documents go to."""
+    language: Language = translation.ENGLISH
+    """Language of the app and of its own sentences in answers."""
+    debug: bool = False
+    """Print unexpected errors in full; their messages may contain text of documents and questions."""
 
 
 class ModelSettings(SettingsGroup):
     """Models."""
 
-    embedder: str = Field(ENGLISH_EMBEDDER, description="Embedding model: a name or a path.")
-    relevance: str = Field(
-        "relevance-v3",
-        description="Reranker, which grades passages: a name, a path, or http://HOST:PORT/rerank#MODEL on a server.",
-    )
-    relevance_format: NumberFormat = Field(
-        NumberFormat.AUTO,
-        description="Number format of the reranker; auto: the fastest one that keeps the ranking.",
-    )
-    llm: str = Field(
-        "smollm2-135m-answerer",
-        description="Language model: a name, a path, or http://HOST:PORT/v1#MODEL on a server.",
-    )
-    agreed_servers: tuple[str, ...] = Field(
-        (),
-        description="Model servers on other computers (HOST:PORT) that may receive questions and parts of documents.",
-    )
-    threads: int = Field(0, ge=0, le=1024, description="Number of CPU threads for models; 0: one per core.")
-    context_tokens: Tokens = Field(
-        4096,
-        ge=512,
-        description="Context window of the language model (prompt and answer together); more needs more memory.",
-    )
-    idle_minutes: float = Field(10, ge=0, description="Minutes after which unused models are unloaded; 0: never.")
+    embedder: str = ENGLISH_EMBEDDER
+    """Embedding model: a name or a path."""
+    relevance: str = "relevance-v3"
+    """Reranker, which grades passages: a name, a path, or http://HOST:PORT/rerank#MODEL on a server."""
+    relevance_format: NumberFormat = NumberFormat.AUTO
+    """Number format of the reranker; auto: the fastest one that keeps the ranking."""
+    llm: str = "smollm2-135m-answerer"
+    """Language model: a name, a path, or http://HOST:PORT/v1#MODEL on a server."""
+    agreed_servers: tuple[str, ...] = ()
+    """Model servers on other computers (HOST:PORT) that may receive questions and parts of documents."""
+    threads: int = Field(0, ge=0, le=1024)
+    """Number of CPU threads for models; 0: one per core."""
+    context_tokens: Tokens = Field(4096, ge=512)
+    """Context window of the language model (prompt and answer together); more needs more memory."""
+    idle_minutes: float = Field(10, ge=0)
+    """Minutes after which unused models are unloaded; 0: never."""
 
 
 class RetrievalSettings(SettingsGroup):
     """Indexing and retrieval."""
 
-    chunk_tokens: Tokens = Field(180, ge=32, le=1000, description="Length of a chunk.")
-    read_scans: bool = Field(True, description="Recognise the text of scanned pages (OCR), in the background.")
-    workers: Annotated[int, ShownDefault("0: by the number of cores")] = Field(
-        0, ge=0, le=64, description="Number of processes that read files and scanned pages while documents are added."
-    )
-    k: Annotated[int, Unit("passages")] = Field(6, ge=1, le=50, description="Number of passages kept for a question.")
-    reranked: Annotated[int, Unit("passages")] = Field(
-        10,
-        ge=1,
-        le=200,
-        description="Maximum number of passages to score: k first, then more if none of these is CORRECT.",
-    )
-    candidates: Annotated[int, Unit("passages")] = Field(
-        30, ge=1, le=500, description="Results taken from each index before they are fused."
-    )
-    index_engine: IndexEngine = Field(
-        IndexEngine.AUTO,
-        description="Library that searches vectors; auto: hnswlib up to 100,000 different vectors in a collection, "
-        "usearch for more, or if hnswlib is not installed.",
-    )
+    chunk_tokens: Tokens = Field(180, ge=32, le=1000)
+    """Length of a chunk."""
+    read_scans: bool = True
+    """Recognise the text of scanned pages (OCR), in the background."""
+    workers: Annotated[int, ShownDefault("0: by the number of cores")] = Field(0, ge=0, le=64)
+    """Number of processes that read files and scanned pages while documents are added."""
+    k: Annotated[int, Unit("passages")] = Field(6, ge=1, le=50)
+    """Number of passages kept for a question."""
+    reranked: Annotated[int, Unit("passages")] = Field(10, ge=1, le=200)
+    """Maximum number of passages to score: k first, then more if none of these is CORRECT."""
+    candidates: Annotated[int, Unit("passages")] = Field(30, ge=1, le=500)
+    """Results taken from each index before they are fused."""
+    index_engine: IndexEngine = IndexEngine.AUTO
+    """Library that searches vectors; auto: hnswlib up to 100,000 different vectors in a collection, usearch for more,
+    or if hnswlib is not installed."""
 
 
 class EvaluationSettings(SettingsGroup):
     """Evaluation of what was retrieved."""
 
-    scorer: ScorerKind = Field(
-        ScorerKind.CROSS_ENCODER,
-        # Measured with the embedded model: AUC 0.59, not 0.85, and fifty times the time (docs/lab/measurements.md).
-        description="Model that grades the passages; llm: the language model, one passage at a time (needs a capable "
-        "one).",
-    )
-    preset: Preset = Field(
-        Preset.GENERAL,
-        description="Preset of collections that have none of their own; other settings override its values.",
-    )
-    policy: Policy = Field(Policy.MAX, description="Rule that turns relevances into an action.")
-    relevance_threshold: Share = Field(0.6, description="Share of relevant passages that the policy ratio requires.")
-    retry: bool = Field(True, description="Search again in other words if the first passages are not enough.")
-    rewriter: Rewriter = Field(
-        Rewriter.AUTO,
-        # The embedded model's: accepted for 15 of 140 questions, a third of the time (docs/lab/evaluation.md).
-        description="How to rewrite follow-ups, second searches and web queries; auto: with the language model if it "
-        "can.",
-    )
-    upper: Probability = Field(None, description="Relevance from which a passage counts as correct.")
-    lower: Probability = Field(None, description="Relevance below which a passage counts as incorrect.")
-    strip: Probability = Field(None, description="Relevance from which a sentence (strip) of a passage is kept.")
+    # Measured with the embedded model: AUC 0.59, not 0.85, and fifty times the time (docs/lab/measurements.md).
+    scorer: ScorerKind = ScorerKind.CROSS_ENCODER
+    """Model that grades the passages; llm: the language model, one passage at a time (needs a capable one)."""
+    preset: Preset = Preset.GENERAL
+    """Preset of collections that have none of their own; other settings override its values."""
+    policy: Policy = Policy.MAX
+    """Rule that turns relevances into an action."""
+    relevance_threshold: Share = 0.6
+    """Share of relevant passages that the policy ratio requires."""
+    retry: bool = True
+    """Search again in other words if the first passages are not enough."""
+    # The embedded model's: accepted for 15 of 140 questions, a third of the time (docs/lab/evaluation.md).
+    rewriter: Rewriter = Rewriter.AUTO
+    """How to rewrite follow-ups, second searches and web queries; auto: with the language model if it can."""
+    upper: Probability = None
+    """Relevance from which a passage counts as correct."""
+    lower: Probability = None
+    """Relevance below which a passage counts as incorrect."""
+    strip: Probability = None
+    """Relevance from which a sentence (strip) of a passage is kept."""
 
 
 class RefinementSettings(SettingsGroup):
     """Evidence."""
 
-    refiner: RefinerKind = Field(
-        RefinerKind.STRIPS,
-        description="How to choose the evidence; llm: with the language model (needs a capable one).",
-    )
-    strip_mode: StripMode = Field(
-        StripMode.SENTENCE, description="How to split a passage into strips: sentences or larger parts."
-    )
-    window_words: Words = Field(40, ge=5, le=500, description="Length of a strip in the strip mode window.")
-    most_strips: Annotated[int, Unit("strips")] = Field(
-        10, ge=1, le=200, description="Maximum number of strips to keep, besides the best one of each passage."
-    )
-    evidence_tokens: Tokens = Field(
-        800,
-        ge=50,
-        le=100_000,
-        description="Maximum length of all kept strips together, besides the best one of each passage.",
-    )
-    minimum_retention: Share = Field(
-        0.3, description="Share of a passage's strips to keep at least; the threshold strip is lowered for it."
-    )
+    refiner: RefinerKind = RefinerKind.STRIPS
+    """How to choose the evidence; llm: with the language model (needs a capable one)."""
+    strip_mode: StripMode = StripMode.SENTENCE
+    """How to split a passage into strips: sentences or larger parts."""
+    window_words: Annotated[int, Unit("words")] = Field(40, ge=5, le=500)
+    """Length of a strip in the strip mode window."""
+    most_strips: Annotated[int, Unit("strips")] = Field(10, ge=1, le=200)
+    """Maximum number of strips to keep, besides the best one of each passage."""
+    evidence_tokens: Tokens = Field(800, ge=50, le=100_000)
+    """Maximum length of all kept strips together, besides the best one of each passage."""
+    minimum_retention: Share = 0.3
+    """Share of a passage's strips to keep at least; the threshold strip is lowered for it."""
 
 
 class ConflictSettings(SettingsGroup):
     """Conflicts between documents and web."""
 
-    conflict_rule: ConflictRule = Field(
-        ConflictRule.SHOW_BOTH, description="Which side wins if documents and web contradict each other."
-    )
-    conflict_judge: ConflictJudge = Field(
-        ConflictJudge.FACTS,
-        description="How to find contradictions: facts (numbers, dates, names), llm (needs a capable model), or both.",
-    )
+    conflict_rule: ConflictRule = ConflictRule.SHOW_BOTH
+    """Which side wins if documents and web contradict each other."""
+    conflict_judge: ConflictJudge = ConflictJudge.FACTS
+    """How to find contradictions: facts (numbers, dates, names), llm (needs a capable model), or both."""
 
 
 class AnswerSettings(SettingsGroup):
     """The answer."""
 
-    time_budget: Seconds = Field(
-        0.0,
-        ge=0,
-        description="Time limit for a question on a slow machine: steps that do not fit are skipped, and the answer "
-        "says which; 0: no limit.",
-    )
-    answer_tokens: Tokens = Field(320, ge=16, le=4096, description="Maximum length of an answer.")
-    temperature: float = Field(
-        0.0,
-        ge=0,
-        le=2,
-        description="Sampling temperature; 0: the same question always gets the same answer.",
-    )
-    strictness: Strictness = Field(
-        Strictness.BALANCED,
-        description="Which sentences to show; strict: only supported ones (supported-only); balanced: partly supported "
-        "ones too, marked (mark-partial); lenient: all, marked (show-all).",
-    )
-    history_turns: Annotated[int, Unit("turns")] = Field(
-        3, ge=0, le=20, description="Number of earlier turns that a follow-up question can refer to."
-    )
+    time_budget: Seconds = Field(0.0, ge=0)
+    """Time limit for a question on a slow machine: steps that do not fit are skipped, and the answer says which; 0: no
+    limit."""
+    answer_tokens: Tokens = Field(320, ge=16, le=4096)
+    """Maximum length of an answer."""
+    temperature: float = Field(0.0, ge=0, le=2)
+    """Sampling temperature; 0: the same question always gets the same answer."""
+    strictness: Strictness = Strictness.BALANCED
+    """Which sentences to show; strict: only supported ones (supported-only); balanced: partly supported ones too,
+    marked (mark-partial); lenient: all, marked (show-all)."""
+    history_turns: Annotated[int, Unit("turns")] = Field(3, ge=0, le=20)
+    """Number of earlier turns that a follow-up question can refer to."""
 
 
 class WebSettings(SettingsGroup):
     """Web search."""
 
-    web: WebMode = Field(
-        WebMode.ASK,
-        description="Whether to search the web; a value set here overrides the web modes of collections.",
-    )
-    searxng_url: Annotated[str | None, ShownDefault("none: no web search")] = Field(
-        None, description="Address of your SearXNG."
-    )
-    searxng_allow_public: bool = Field(
-        False, description="Allow a search server outside this computer and your network."
-    )
-    search_timeout: Seconds = Field(5.0, gt=0, le=120, description="Time limit for a search.")
-    web_results: Annotated[int, Unit("results")] = Field(5, ge=1, le=20, description="Number of search results to use.")
-    web_time_range: TimeRange = Field(
-        TimeRange.NONE, description="Maximum age of a result, for engines that know ages; none: any age."
-    )
+    web: WebMode = WebMode.ASK
+    """Whether to search the web; a value set here overrides the web modes of collections."""
+    searxng_url: Annotated[str | None, ShownDefault("none: no web search")] = None
+    """Address of your SearXNG."""
+    searxng_allow_public: bool = False
+    """Allow a search server outside this computer and your network."""
+    search_timeout: Seconds = Field(5.0, gt=0, le=120)
+    """Time limit for a search."""
+    web_results: Annotated[int, Unit("results")] = Field(5, ge=1, le=20)
+    """Number of search results to use."""
+    web_time_range: TimeRange = TimeRange.NONE
+    """Maximum age of a result, for engines that know ages; none: any age."""
     web_language: Annotated[str, ShownDefault("SearXNG's own")] = Field(
-        "", pattern=r"^(|auto|[a-z]{2,3}(-[a-zA-Z]{2})?)$", description="Language of results: en, de-CH, all, auto."
+        "", pattern=r"^(|auto|[a-z]{2,3}(-[a-zA-Z]{2})?)$"
     )
-    web_categories: Annotated[tuple[Category, ...], ShownDefault("SearXNG's own")] = Field(
-        (), description="Categories as SearXNG names them; it ignores unknown ones."
-    )
-    web_safesearch: Annotated[int | None, ShownDefault("SearXNG's own")] = Field(
-        None, ge=0, le=2, description="Safe search; 0: off, 1: moderate, 2: strict."
-    )
-    web_never_terms: Annotated[tuple[NeverTerm, ...], ShownDefault("none")] = Field(
-        (), description="Terms that are never sent, however they are spelled; words that contain one are removed."
-    )
-    web_per_minute: Annotated[int, Unit("queries per minute")] = Field(
-        60, ge=1, le=600, description="Maximum number of queries within 60 seconds; further ones wait."
-    )
-    web_cache_hours: Hours = Field(
-        24, ge=0, le=8760, description="How long cached search results are reused; 0: no cache."
-    )
-    web_speculative: bool = Field(
-        False,
-        description="In the web mode always, search while the passages are evaluated: faster, but also sends queries, "
-        "in the question's own words, that are not needed.",
-    )
+    """Language of results: en, de-CH, all, auto."""
+    web_categories: Annotated[tuple[Category, ...], ShownDefault("SearXNG's own")] = ()
+    """Categories as SearXNG names them; it ignores unknown ones."""
+    web_safesearch: Annotated[int | None, ShownDefault("SearXNG's own")] = Field(None, ge=0, le=2)
+    """Safe search; 0: off, 1: moderate, 2: strict."""
+    web_never_terms: Annotated[tuple[NeverTerm, ...], ShownDefault("none")] = ()
+    """Terms that are never sent, however they are spelled; words that contain one are removed."""
+    web_per_minute: Annotated[int, Unit("queries per minute")] = Field(60, ge=1, le=600)
+    """Maximum number of queries within 60 seconds; further ones wait."""
+    web_cache_hours: Annotated[int, Unit("hours")] = Field(24, ge=0, le=8760)
+    """How long cached search results are reused; 0: no cache."""
+    web_speculative: bool = False
+    """In the web mode always, search while the passages are evaluated: faster, but also sends queries, in the
+    question's own words, that are not needed."""
 
 
-GROUPS: tuple[type[SettingsGroup], ...] = (
-    AppSettings,
-    ModelSettings,
-    RetrievalSettings,
-    EvaluationSettings,
-    RefinementSettings,
-    ConflictSettings,
-    AnswerSettings,
-    WebSettings,
-)
-"""The groups in the order in which people read them."""
+GROUPS = tuple(SettingsGroup.__subclasses__())
+"""The groups in the order in which they are defined above, and in which people read them."""
 
 
 FILE_NAME = "settings.json"
@@ -400,11 +339,8 @@ class Settings(
         if self.scorer is ScorerKind.LLM:
             defaults = presets.uncalibrated_grade_thresholds(defaults)
         defaults = presets.shift_thresholds(presets.PRESETS[self.preset].thresholds, defaults)
-        chosen = Thresholds(
-            upper=defaults.upper if self.upper is None else self.upper,
-            lower=defaults.lower if self.lower is None else self.lower,
-            strip=defaults.strip if self.strip is None else self.strip,
-        )
+        own = {"upper": self.upper, "lower": self.lower, "strip": self.strip}
+        chosen = replace(defaults, **{name: value for name, value in own.items() if value is not None})
         if chosen.lower > chosen.upper:
             raise SettingsError(
                 f"The threshold lower ({chosen.lower:g}) is above upper ({chosen.upper:g}). Set both or neither."
@@ -417,13 +353,12 @@ class Settings(
         The exception is a preset that never searches the web: that is a promise, so it overrides the web mode.
         """
         rules = presets.PRESETS[preset]
-        chosen = {name: getattr(rules, name) for name in ("policy", "k", "retry", "web_results", "web")}
-        changes: dict[str, Any] = {
-            name: value
-            for name, value in chosen.items()
-            if value is not None and (name not in self.model_fields_set or value is WebMode.NEVER)
-        }
-        return self.model_copy(update={**changes, "preset": preset})
+        changes: dict[str, Any] = {"preset": preset}
+        for name in ("policy", "k", "retry", "web_results", "web"):
+            value = getattr(rules, name)
+            if value is not None and (name not in self.model_fields_set or value is WebMode.NEVER):
+                changes[name] = value
+        return self.model_copy(update=changes)
 
     @classmethod
     def settings_customise_sources(
@@ -451,21 +386,15 @@ class Limits:
     @classmethod
     def of(cls, field: FieldInfo) -> Limits:
         """Return the limits of a setting."""
-        numbers: dict[type, float] = {}
-        for one in field.metadata:
-            for kind, attribute in ((Ge, "ge"), (Gt, "gt"), (Le, "le")):
-                if isinstance(one, kind):
-                    numbers[kind] = getattr(one, attribute)
-        return cls(numbers.get(Ge), numbers.get(Gt), numbers.get(Le))
+        limits = {
+            name: getattr(one, name) for one in field.metadata for name in ("ge", "gt", "le") if hasattr(one, name)
+        }
+        return cls(limits.get("ge"), limits.get("gt"), limits.get("le"))
 
     def hold(self, number: float) -> bool:
         """Return whether a number is within the limits; NaN never is."""
-        return (
-            not isnan(number)
-            and (self.least is None or number >= self.least)
-            and (self.above is None or number > self.above)
-            and (self.most is None or number <= self.most)
-        )
+        limits = ((self.least, operator.ge), (self.above, operator.gt), (self.most, operator.le))
+        return not isnan(number) and all(limit is None or fits(number, limit) for limit, fits in limits)
 
     def __str__(self) -> str:
         """Return the limits in words: "between 0 and 1"."""
@@ -480,7 +409,9 @@ class Limits:
 def parse_number(name: str, text: str) -> float:
     """Return a numeric setting's value from its text. Raises ValueError with the rule that the value violates."""
     field = Settings.model_fields[name]
-    number = whole_number(text) if int in _kinds(field) else _float(text)
+    number: float | None = None
+    with suppress(ValueError):
+        number = whole_number(text) if int in _kinds(field) else float(text)
     if number is None or not Limits.of(field).hold(number):
         raise ValueError(value_rule(name))
     return number
@@ -505,16 +436,8 @@ def value_rule(name: str) -> str:
 def _kinds(field: FieldInfo) -> tuple[type, ...]:
     """Return the types that a setting may have, without None."""
     union_members = get_args(field.annotation) if not isinstance(field.annotation, type) else ()
-    return tuple(
-        kind for kind in (field.annotation, *union_members) if isinstance(kind, type) and kind is not type(None)
-    )
-
-
-def _float(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None
+    kinds = [kind for kind in (field.annotation, *union_members) if isinstance(kind, type)]
+    return tuple(kind for kind in kinds if kind is not type(None))
 
 
 def load(**overrides: Any) -> Settings:
@@ -551,9 +474,8 @@ def save(settings: Settings, **changes: Any) -> Settings:
     stored = {name: value for name, value in {**stored, **changes}.items() if value is not None}
     removed = {name for name, value in changes.items() if value is None}
     # Validate before writing; removed settings are checked with their defaults.
-    result = with_changes(
-        settings, **{**changes, **{name: Settings.model_fields[name].get_default() for name in removed}}
-    )
+    defaults = {name: Settings.model_fields[name].get_default() for name in removed}
+    result = with_changes(settings, **{**changes, **defaults})
     try:
         write_private(path, json.dumps(stored, indent=2, default=str))
     except OSError as error:
@@ -605,7 +527,7 @@ def table() -> tuple[SettingRow, ...]:
             default=_default(field),
             choices=_choices(field),
             unit=next((one.name for one in field.metadata if isinstance(one, Unit)), ""),
-            description=field.description or "",
+            description=" ".join((field.description or "").split()),
         )
         for group in GROUPS
         for name, field in group.model_fields.items()
@@ -623,18 +545,3 @@ def _default(field: FieldInfo) -> str:
 def _choices(field: FieldInfo) -> tuple[str, ...]:
     kind = field.annotation
     return tuple(kind) if isinstance(kind, type) and issubclass(kind, StrEnum) else ()
-
-
-__all__ = [
-    "DEFAULT_COLLECTION",
-    "ENGLISH_EMBEDDER",
-    "FILE_NAME",
-    "REPOSITORY_MODELS",
-    "RUN_SETTINGS",
-    "SettingRow",
-    "Settings",
-    "load",
-    "save",
-    "table",
-    "with_changes",
-]

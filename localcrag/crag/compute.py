@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Generator, Sequence, Set
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import replace
 
 from localcrag.crag import grading
 from localcrag.crag.answer.layout import inline_markdown, plain_markdown
-from localcrag.crag.context import EVERY_STEP, AskedQuestion, Context
+from localcrag.crag.context import EVERY_STEP, AskedQuestion, Context, Flow
 from localcrag.crag.refine.refine import recompose
+from localcrag.crag.refine.strips import passage_strip
 from localcrag.crag.retrieve import chunk_passages
 from localcrag.crag.screen import injection
-from localcrag.crag.screen.injection import screen
 from localcrag.records.enums import Operation, StripReason
 from localcrag.records.errors import ModelError
-from localcrag.records.events import Answered, Computed, Event, StepStarted, Warned
-from localcrag.records.passages import GradedPassage, Passage, Strip
+from localcrag.records.events import Answered, Computed, StepStarted, Warned
+from localcrag.records.passages import GradedPassage, Strip
 from localcrag.records.protocols import ChunkStore
 from localcrag.records.run import Computation
 from localcrag.records.wording import (
@@ -34,28 +34,26 @@ from localcrag.tables.question import parse_request
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
 
+BAR = r"\|"
+"""A bar in a cell of a table."""
+
 
 def answer_text(done: Computation, citation: str) -> str:
     """Return the answer in Markdown; `citation` goes after its first sentence."""
-    first = f"{_first_sentence(done)} {citation}".rstrip()
-    first += ":" if _is_listed(done) else "."
-    paragraphs = [
-        first,
-        *(
-            " ".join(part)
-            for part in [[*map(plain_markdown, left_out_in_words(done)), *map(plain_markdown, done.notes)]]
-            if part
-        ),
-    ]
+    listed = done.values or done.rows or done.groups
+    notes = " ".join(map(plain_markdown, (*left_out_in_words(done), *done.notes)))
+    paragraphs = [f"{_first_sentence(done)} {citation}".rstrip() + (":" if listed else "."), *filter(None, [notes])]
+    table = [_table(done.header, [row.cells for row in done.rows[:MAX_SHOWN]])] if done.rows else []
     if done.groups:
-        paragraphs.append(_groups(done))
+        shown = [(one.name, one.result, str(one.rows)) for one in done.groups[:MAX_SHOWN]]
+        paragraphs.append(_table(groups_header(done), shown))
         more = len(done.groups) - MAX_SHOWN
-        paragraphs += [_table(done)] if done.rows and not done.by and done.operation is Operation.DIFFERENCE else []
+        paragraphs += table if not done.by and done.operation is Operation.DIFFERENCE else []
     elif done.values:
         paragraphs.append("\n".join(f"- {inline_markdown(value)}" for value in done.values[:MAX_SHOWN]))
         more = len(done.values) - MAX_SHOWN
     else:
-        paragraphs += [_table(done)] if done.rows else []
+        paragraphs += table
         more = done.row_count - min(len(done.rows), MAX_SHOWN)
     if more > 0:
         paragraphs.append(ngettext("And %(num)s more.", "And %(num)s more.", more))
@@ -67,11 +65,16 @@ def _first_sentence(done: Computation) -> str:
     if done.refused:
         what = plain_markdown(operation_in_words(done))
         return _("**Not computed: %(what)s.** The reason: %(why)s", what=what, why=plain_markdown(done.refused))
-    return (_group_result_phrase(done) if done.groups else _result_phrase(done)) + _table_phrase(done)
+    return _result_phrase(done) + _table_phrase(done)
 
 
 def _result_phrase(done: Computation) -> str:
     """Return the result with its operation, and its column or number of rows."""
+    what = plain_markdown(capitalised(operation_in_words(done)))
+    over = ngettext(" over %(num)s row", " over %(num)s rows", done.row_count)
+    if done.groups:
+        chosen = not done.by or done.pick
+        return f"**{what}: {plain_markdown(done.result)}**" if chosen else f"**{what}**{over}"
     column_text = _(" of %(column)s", column=plain_markdown(done.column or ""))
     if done.operation is Operation.VALUES:
         return f"**{result_in_words(done)}**{column_text}"
@@ -82,24 +85,10 @@ def _result_phrase(done: Computation) -> str:
         return f"**{rows_in_words(done.row_count)}**"
     if not done.row_count:
         return _("**No row** has a value")
-    over = _in_rows(done) if done.pick or done.operation in (Operation.MAXIMUM, Operation.MINIMUM) else _over_rows(done)
+    if done.pick or done.operation in (Operation.MAXIMUM, Operation.MINIMUM):
+        over = ngettext(" in %(num)s row", " in %(num)s rows", done.row_count)
     result = f": {plain_markdown(done.result)}" if done.result else ""
-    return f"**{plain_markdown(capitalised(operation_in_words(done)))}{result}**{over}"
-
-
-def _group_result_phrase(done: Computation) -> str:
-    what = plain_markdown(capitalised(operation_in_words(done)))
-    if not done.by or done.pick:
-        return f"**{what}: {plain_markdown(done.result)}**"
-    return f"**{what}**{_over_rows(done)}"
-
-
-def _over_rows(done: Computation) -> str:
-    return ngettext(" over %(num)s row", " over %(num)s rows", done.row_count)
-
-
-def _in_rows(done: Computation) -> str:
-    return ngettext(" in %(num)s row", " in %(num)s rows", done.row_count)
+    return f"**{what}{result}**{over}"
 
 
 def _table_phrase(done: Computation) -> str:
@@ -110,37 +99,18 @@ def _table_phrase(done: Computation) -> str:
     return where
 
 
-def _is_listed(done: Computation) -> bool:
-    return bool(done.values or done.rows or done.groups)
-
-
-def _groups(done: Computation) -> str:
-    return _lines([groups_header(done), *((one.name, one.result, str(one.rows)) for one in done.groups[:MAX_SHOWN])])
-
-
-def _table(done: Computation) -> str:
-    return _lines([done.header, *(row.cells for row in done.rows[:MAX_SHOWN])])
-
-
-def _lines(lines: Sequence[Sequence[str]]) -> str:
-    written = [f"| {' | '.join(map(_cell, line))} |" for line in lines]
-    return "\n".join([written[0], "|" + " --- |" * len(lines[0]), *written[1:]])
-
-
-def _cell(text: str) -> str:
-    return inline_markdown(text).replace("|", r"\|")
-
-
-def format_citations(numbers: Sequence[int]) -> str:
-    """Return the citations of these pieces of evidence."""
-    return "".join(f"[{number}]" for number in numbers)
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    first, *others = (
+        f"| {' | '.join(inline_markdown(cell).replace('|', BAR) for cell in row)} |" for row in (header, *rows)
+    )
+    return "\n".join([first, "|" + " --- |" * len(header), *others])
 
 
 MAX_EXTRA_PASSAGES = 3
 """Maximum number of parts of a table that are added to the passages, for rows that no retrieved passage has."""
 
 
-def compute(asked: AskedQuestion, passages: Sequence[GradedPassage], context: Context) -> Generator[Event, None, bool]:
+def compute(asked: AskedQuestion, passages: Sequence[GradedPassage], context: Context) -> Flow[bool]:
     """Answer the question by computing on a table, if it asks for that. Return whether it does.
 
     The events are Computed and Answered; for any other question there is at most a warning that several tables fit
@@ -165,8 +135,8 @@ def compute(asked: AskedQuestion, passages: Sequence[GradedPassage], context: Co
     evidence, sources = recompose(parts, strips)
     rule = _("computed from a table in the documents, regardless of how relevant its passages are")
     yield Computed(done, rule, more, strips, evidence, sources, clock.cost())
-    yield from screen(parts, context.parts.rules)
-    yield Answered(answer_text(done, format_citations([piece.n for piece in evidence])), abstained=False)
+    yield from injection.screen(parts, context.parts.rules)
+    yield Answered(answer_text(done, "".join(f"[{piece.n}]" for piece in evidence)), abstained=False)
     return True
 
 
@@ -181,13 +151,11 @@ def _with_row_numbers(done: Computation, one: Candidate, store: ChunkStore) -> C
 
 
 def _several_tables(found: Sequence[Candidate]) -> str:
-    names = dict.fromkeys(
-        f"“{one.table.name}” ({one.document})" if one.table.name else f"“{one.document}”" for one in found
-    )
+    names = [f"“{one.table.name}” ({one.document})" if one.table.name else f"“{one.document}”" for one in found]
     return _(
         "Several tables fit this question equally well, so nothing was computed: %(tables)s. Name one of them in "
         "the question.",
-        tables=", ".join(names),
+        tables=", ".join(dict.fromkeys(names)),
     )
 
 
@@ -210,13 +178,9 @@ def _extra_passages(question: str, one: Candidate, done: Computation, context: C
         return ()
     (vector,) = parts.embedder.embed_questions([question])
     found = chunk_passages(wanted, question, vector, parts.store)
-    return _graded(question, found, context)
-
-
-def _graded(question: str, found: Sequence[Passage], context: Context) -> tuple[GradedPassage, ...]:
-    screened = injection.screened(found, context.parts.rules)
+    screened = injection.screened(found, parts.rules)
     try:
-        graded = grading.evaluate(question, screened, scorer=context.parts.scorer, thresholds=context.thresholds)
+        graded = grading.evaluate(question, screened, scorer=parts.scorer, thresholds=context.thresholds)
     except ModelError:
         graded = grading.unscored(screened, thresholds=context.thresholds)  # The failure was reported before.
     return injection.restore_texts(graded, found)
@@ -231,14 +195,12 @@ def _strips(one: Candidate, counts: Set[tuple[int, int]], passage: GradedPassage
     header = (one.table.start, one.table.start + len(_header_text(one, passage)))
     places = [*([(header, bool(kept))] if header[1] > header[0] else []), *((place, place in counts) for place in rows)]
     begin = passage.start or 0
+    fates = (StripReason.NOT_COMPUTED, StripReason.COMPUTED)
     return [
-        Strip(
-            passage.id, start - begin, end - begin, passage.text[start - begin : end - begin], passage.logit,
-            passage.relevance, is_kept, StripReason.COMPUTED if is_kept else StripReason.NOT_COMPUTED,
-        )
+        passage_strip(passage, (start - begin, end - begin), fates, kept=is_kept)
         for (start, end), is_kept in places
         if _contains(passage, (start, end))
-    ]  # fmt: skip
+    ]
 
 
 def _contains(passage: GradedPassage, place: tuple[int, int]) -> bool:

@@ -15,17 +15,17 @@ of other languages what their lexicon lists.
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from enum import Enum, auto
 
-from localcrag.crag.context import AskedQuestion, Clock, Context
+from localcrag.crag.context import AskedQuestion, Clock, Context, Flow
 from localcrag.crag.grading import evaluate
 from localcrag.crag.llm_calls import rewrite_with_llm
 from localcrag.crag.retrieve import hybrid_search
 from localcrag.crag.screen import injection
 from localcrag.records.enums import Skill
 from localcrag.records.errors import ModelError, StoreError
-from localcrag.records.events import Condensed, Event, StepStarted
+from localcrag.records.events import Condensed, StepStarted
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message, Reading, Turn
 from localcrag.text.lexicon import CAPITAL, Lexicon, current_lexicon
@@ -56,15 +56,12 @@ class FollowUpStatus(Enum):
 
 
 _POLITE = re.compile(
-    r"^(?:(?:many )?thanks?(?: you)?(?: very much| a lot)?|ok(?:ay)?|great|perfect|good|nice|wow|i see|got it|"
-    r"i understand|no worries|hi|hello)\b[\s,.!]*(?:that(?:'s| is)? (?:helps?|good|fine|great|all)[\s,.!]*)?",
-    re.IGNORECASE,
+    r"(?i)^(?:(?:many )?thanks?(?: you)?(?: very much| a lot)?|ok(?:ay)?|great|perfect|good|nice|wow|i see|got it|"
+    r"i understand|no worries|hi|hello)\b[\s,.!]*(?:that(?:'s| is)? (?:helps?|good|fine|great|all)[\s,.!]*)?"
 )
-_DEFINITION = re.compile(r"^(?:what|who)(?:['’]s| is| are| was| were) (?:an? )?[\w-]+\W*$", re.IGNORECASE)
+_DEFINITION = re.compile(r"(?i)^(?:what|who)(?:['’]s| is| are| was| were) (?:an? )?[\w-]+\W*$")
 """Questions for which one content word is enough; "What is the price?" asks about the price of something."""
-_OPENS = re.compile(
-    r"^(?:and|but|so|or|then|also|(?:the )?same(?!-)|more(?! than)|what about|how about)\b", re.IGNORECASE
-)
+_OPENS = re.compile(r"(?i)^(?:and|but|so|or|then|also|(?:the )?same(?!-)|more(?! than)|what about|how about)\b")
 
 _BE = r"(?:is|are|was|were|be|been|isn't|aren't|will|would|should|can|could|may|might)"
 _IMPERSONAL_WORDS = (
@@ -86,7 +83,7 @@ _PERIOD_WORDS = (
 )
 _IMPERSONAL = re.compile(
     # "is it safe to …", "what is it like to …", "how long does it take to …", "would it make sense to …"
-    rf"\b(?:{_BE} it|it {_BE}|it's) (?:\w+ly |ever |still |not |too |n't )?(?:{_IMPERSONAL_WORDS})\b(?=.* \w)"
+    rf"(?i)\b(?:{_BE} it|it {_BE}|it's) (?:\w+ly |ever |still |not |too |n't )?(?:{_IMPERSONAL_WORDS})\b(?=.* \w)"
     r"|\b(?:does|did|would|will|to) it (?:take|make sense|help|require)\b(?=.* to\b)|\bwhen it comes to\b"
     # "what does it cost to …", "how much is it to …", "does it matter whether …", "how long does it take until …"
     r"|\b(?:does|did|would|will) it cost\b(?=(?: \w+){0,2} to \w+ \w)|\bhow (?:much|expensive) (?:is|was) it\b(?= to\b)"
@@ -102,16 +99,15 @@ _IMPERSONAL = re.compile(
     # "those who", "those in Oslo"; "that" after a noun or an adjective opens a clause
     r"|\bthose (?:who|which|that|in|of|with|without|from|for)\b"
     # "this year", "these two weeks"
-    rf"|\bth(?:is|ese) (?:\w+ )?(?:{_PERIOD_WORDS}|{DAY}|{MONTH})(?:'s|s)?\b",
-    re.IGNORECASE,
+    rf"|\bth(?:is|ese) (?:\w+ )?(?:{_PERIOD_WORDS}|{DAY}|{MONTH})(?:'s|s)?\b"
 )
-_NOT = re.compile(r"\bnot\b|n't\b|\bcant\b", re.IGNORECASE)
+_NOT = re.compile(r"(?i)\bnot\b|n't\b|\bcant\b")
 """Words before "any more" that give it the sense of “no longer” instead of “further ones”."""
 _PERSONAL = r"(?:it|they|he|him|she|this|these|those|there|ones)"
 _POSSESSIVE = r"(?:its|their|theirs|them|his|her|hers)"
-_WITHIN_A_CLAUSE = re.compile(rf"\b{_POSSESSIVE}\b", re.IGNORECASE)
+_WITHIN_A_CLAUSE = re.compile(rf"(?i)\b{_POSSESSIVE}\b")
 _POINTS_BACK = re.compile(
-    rf"\b(?:{_PERSONAL}|{_POSSESSIVE}|former|latter|others)\b"
+    rf"(?i)\b(?:{_PERSONAL}|{_POSSESSIVE}|former|latter|others)\b"
     rf"|\b(?:{_BE}|does|did|do|need|about|of|for|with|than|like|in|on|at|to|from|why|how|before|after|by|mean) that\b"
     r"|^that\b|\bthat ?\W*$"
     r"|\b(?:which|this|that|first|second|third|last|next|other|same|another|\w+er|\w+est) one\b|\bwhich ones\b"
@@ -121,33 +117,29 @@ _POINTS_BACK = re.compile(
     r"|\b(?:any|some|me|know) more\b|\bmore ?\W*$"
     r"|\bsame (?:for|thing|there|with)\b|\bsame ?\W*$|\bthen ?\W*$"
     r"|\bthe two\W*$|\bboth\W*$|\bin (?:more )?detail\W*$|\bexamples?\W*$|\b(?:your|the|(?:the|your) last) answer\W*$"
-    r"|\belse\b",
-    re.IGNORECASE,
+    r"|\belse\b"
 )
 _CLAUSE = re.compile(
-    r"[,;:?.–]| - |\b(?:and|but|or|if|when|while|once|since|because|that|which|who|to|does|do|so|before|after|without|"
-    r"until|unless|whether|although|instead of)\b",
-    re.IGNORECASE,
+    r"(?i)[,;:?.–]| - |\b(?:and|but|or|if|when|while|once|since|because|that|which|who|to|does|do|so|before|after|"
+    r"without|until|unless|whether|although|instead of)\b"
 )
-_SAYS = re.compile(r"\b(?:says?|said|claims?|thinks?|tells me)\b|\b(?:must|may|can|should|will|does|did|is|was)$", re.I)
+_SAYS = re.compile(r"(?i)\b(?:says?|said|claims?|thinks?|tells me)\b|\b(?:must|may|can|should|will|does|did|is|was)$")
 """Verbs that continue about a person just named: “a customer says it …”, “when my tenant leaves must he …”."""
 _NAMED_THING = re.compile(
-    r"\b(?:the|an?|my|our|your|any|each|every|some|no|two|three|both|all) (?:\w+ )?(?!of\b)"
-    r"[^\W\d_][\w'’-]+",
-    re.IGNORECASE,
+    r"(?i)\b(?:the|an?|my|our|your|any|each|every|some|no|two|three|both|all) (?:\w+ )?(?!of\b)"
+    r"[^\W\d_][\w'’-]+"
 )
 _NAME = re.compile(rf"(?<=[^\s.!?:] )(?!I\b)[{CAPITAL}][\w'’-]+|\b\w*\d\w*")
 _FIRST_PERSON_QUESTION = re.compile(
-    r"\b(?:do|did|must|may|might|can|could|should|shall|will|would|am|are|was|were|have) (?:i|we) "
-    r"(?!(?:do|need|get)\b)\w+",
-    re.IGNORECASE,
+    r"(?i)\b(?:do|did|must|may|might|can|could|should|shall|will|would|am|are|was|were|have) (?:i|we) "
+    r"(?!(?:do|need|get)\b)\w+"
 )
 """Forms of “do I”: “When must I be quiet?” has one content word and may well be complete."""
-_PEOPLE_IN_GENERAL = re.compile(r"\bthey\b(?=.*\b(?:me|us|my|our|your?)\b)", re.IGNORECASE)
+_PEOPLE_IN_GENERAL = re.compile(r"(?i)\bthey\b(?=.*\b(?:me|us|my|our|your?)\b)")
 
 
-_IT = re.compile(r"it|that one|.*\bthat|those|ones", re.IGNORECASE)
-_ASKS = re.compile(rf"^(?:what|who|when|where|why|how|which|does|did|do|has|have|{_BE})\b", re.IGNORECASE)
+_IT = re.compile(r"(?i)it|that one|.*\bthat|those|ones")
+_ASKS = re.compile(rf"(?i)^(?:what|who|when|where|why|how|which|does|did|do|has|have|{_BE})\b")
 
 
 def follow_up_status(question: str) -> FollowUpStatus:
@@ -155,45 +147,37 @@ def follow_up_status(question: str) -> FollowUpStatus:
     asked = _POLITE.sub("", one_line(question).replace("’", "'"))
     if not asked:
         return FollowUpStatus.ALONE
-    if known := current_lexicon():
-        return _status_by_word_lists(asked, known)
-    words, stands_for = len(content_words(asked)), _open_pronoun(asked)
-    if _OPENS.match(asked):
-        return FollowUpStatus.DOUBTFUL if words >= MIN_WORDS_AFTER_AND else FollowUpStatus.FOLLOW_UP
-    if words < MIN_WORDS and not _DEFINITION.match(asked):
-        whole = len(asked.split()) >= MIN_LENGTH_WITH_ONE_WORD or _FIRST_PERSON_QUESTION.search(asked)
-        own = words and _ASKS.match(asked) and ((whole and not stands_for) or _names_a_topic(asked))
-        return FollowUpStatus.DOUBTFUL if own else FollowUpStatus.FOLLOW_UP
-    if not stands_for:
-        return FollowUpStatus.ALONE
-    enough = MIN_WORDS_WITH_PRONOUN + bool(_IT.fullmatch(stands_for))
-    return FollowUpStatus.DOUBTFUL if words >= enough or _names_a_topic(asked) else FollowUpStatus.FOLLOW_UP
-
-
-def _status_by_word_lists(asked: str, known: Lexicon) -> FollowUpStatus:
-    """Return the same for a question in another language, of which only lists of words are known and no grammar."""
+    # Of other languages only lists of words are known, and no grammar.
+    known = current_lexicon()
     words = len(content_words(asked))
-    if known.goes_on.match(asked):
-        return FollowUpStatus.DOUBTFUL if words >= MIN_WORDS_AFTER_AND else FollowUpStatus.FOLLOW_UP
-    stands_for = _has_open_pronoun(asked, known)
-    if words < MIN_WORDS and not known.definition_pattern.match(asked):
-        whole = words and not stands_for and len(asked.split()) >= MIN_LENGTH_WITH_ONE_WORD
-        return FollowUpStatus.DOUBTFUL if whole else FollowUpStatus.FOLLOW_UP
-    if not stands_for:
+    stands_for = _open_pronoun_in_lexicon(asked, known) if known else _open_pronoun(asked)
+    whole = len(asked.split()) >= MIN_LENGTH_WITH_ONE_WORD
+    if (known.goes_on if known else _OPENS).match(asked):
+        may_stand_alone = words >= MIN_WORDS_AFTER_AND
+    elif words < MIN_WORDS and not (known.definition_pattern if known else _DEFINITION).match(asked):
+        may_stand_alone = words > 0 and not stands_for and whole
+        if not known:
+            whole = whole or _FIRST_PERSON_QUESTION.search(asked) is not None
+            own = (whole and not stands_for) or _names_a_topic(asked)
+            may_stand_alone = words > 0 and own and _ASKS.match(asked) is not None
+    elif not stands_for:
         return FollowUpStatus.ALONE
-    return FollowUpStatus.DOUBTFUL if words > MIN_WORDS_WITH_PRONOUN or names(asked) else FollowUpStatus.FOLLOW_UP
+    else:
+        enough = MIN_WORDS_WITH_PRONOUN + bool(known or _IT.fullmatch(stands_for))
+        may_stand_alone = words >= enough or bool(names(asked) if known else _names_a_topic(asked))
+    return FollowUpStatus.DOUBTFUL if may_stand_alone else FollowUpStatus.FOLLOW_UP
 
 
-def _has_open_pronoun(asked: str, known: Lexicon) -> bool:
-    """Return whether the question has a pronoun for something that it does not name before the pronoun."""
+def _open_pronoun_in_lexicon(asked: str, known: Lexicon) -> str:
+    """Return the first pronoun for something that the question does not name before it, or an empty string."""
     plain = known.says_nothing.sub(lambda found: "_" * len(found[0]), asked)
     for found in known.pronoun_pattern.finditer(plain):
         # With a capital letter in mid-sentence, a German “Sie” or “Ihr” addresses the reader and points back to
         # nothing.
         polite = known.capital_nouns and found.start() > 0 and found[0][0].isupper()
         if not polite and len(content_words(plain[: found.start()].replace("_", " "))) < MIN_WORDS_BEFORE_PRONOUN:
-            return True
-    return False
+            return found[0]
+    return ""
 
 
 def _names_a_topic(question: str) -> bool:
@@ -247,8 +231,8 @@ _CAPITALISED = re.compile(
     rf"\b{_CAPITAL}[\w'’-]*(?: (?:of|de|van|von|the|{_CAPITAL}[\w'’-]*)(?= {_CAPITAL})| {_CAPITAL}[\w'’-]*)*"
 )
 _NUMBER = re.compile(r" \d{1,4}\b")
-_PERSON = re.compile(r"\b(?:he|she|him|his|hers?)\b", re.IGNORECASE)
-_TIME = re.compile(rf"(?:{MONTH}|may|{DAY}s?|spring|summer|autumn|winter)\b", re.IGNORECASE)
+_PERSON = re.compile(r"(?i)\b(?:he|she|him|his|hers?)\b")
+_TIME = re.compile(rf"(?i)(?:{MONTH}|may|{DAY}s?|spring|summer|autumn|winter)\b")
 _FORM = re.compile(r"English|German|French|Spanish|EUR|[Ee]uros?|USD|[Dd]ollars?|GBP|[Pp]ounds?|I")
 _PREPOSITION = r"(?:in|on|at|for|from|to|with|of|by|after|before|during)"
 _ANOTHER = re.compile(
@@ -327,14 +311,11 @@ def _kind(name: str) -> str:
 
 def prompt(question: str, history: Sequence[Turn]) -> list[Message]:
     """Return the messages that ask for the rewriting."""
-    lines = []
-    for turn in history:
-        lines += [f"User: {one_line(turn.question)}", f"Assistant: {sanitize(turn.answer)[:ANSWER_CHARACTERS]}"]
-    lines.append(f"User: {one_line(question)}")
-    return [
-        Message("system", SYSTEM),
-        Message("user", "Conversation:\n" + "\n".join(lines) + "\n\nRewritten last question:"),
-    ]
+    turns = "".join(
+        f"User: {one_line(turn.question)}\nAssistant: {sanitize(turn.answer)[:ANSWER_CHARACTERS]}\n" for turn in history
+    )
+    conversation = f"Conversation:\n{turns}User: {one_line(question)}\n\nRewritten last question:"
+    return [Message("system", SYSTEM), Message("user", conversation)]
 
 
 def accept(written: str, question: str, history: Sequence[Turn]) -> str:
@@ -348,19 +329,16 @@ def accept(written: str, question: str, history: Sequence[Turn]) -> str:
     asked, wanted = content_words(question), content_words(candidate)
     # The rewriting may draw its words from the question and the conversation only.
     known = asked | {word for turn in history for word in content_words(turn.question) | content_words(turn.answer)}
+    new = wanted - asked
     sensible = (
         candidate.endswith("?")
         and candidate.count("?") == 1
         and len(candidate.split()) <= MAX_WORDS
         and len(asked & wanted) >= KEPT_SHARE * len(asked)
         and wanted <= known
-        and (bool((wanted - asked) & content_words(topic(history))) or _names_a_person(question, wanted - asked))
+        and bool(new if _PERSON.search(question) else new & content_words(topic(history)))
     )
     return candidate if sensible else with_topic(question, history)
-
-
-def _names_a_person(question: str, brought: set[str]) -> bool:
-    return bool(brought) and _PERSON.search(question) is not None
 
 
 def with_topic(question: str, history: Sequence[Turn]) -> str:
@@ -374,12 +352,9 @@ def with_topic(question: str, history: Sequence[Turn]) -> str:
     text = content_words(f"{before} {question}")
     answer = one_line(history[-1].answer)[:ANSWER_CHARACTERS]
     # A single capitalised word at the start of a sentence may be any word.
-    found = [
-        name
-        for name in _CAPITALISED.finditer(answer)
-        if " " in name[0] or answer[: name.start()].strip()[-1:].isalnum()
-    ]
-    new = [name[0] for name in found if content_words(name[0]) - text]
+    found = _CAPITALISED.finditer(answer)
+    sure = [name[0] for name in found if " " in name[0] or answer[: name.start()].strip()[-1:].isalnum()]
+    new = [name for name in sure if content_words(name) - text]
     names = ", ".join(dict.fromkeys(new[:MAX_NAMES]))
     return " ".join(part for part in (before, names, one_line(question)) if part)
 
@@ -435,7 +410,7 @@ def _best_relevance(read: str, question: str, context: Context) -> float:
     return max((passage.relevance for passage in graded), default=0.0)
 
 
-def condense(question: str, history: Sequence[Turn], context: Context) -> Generator[Event, None, AskedQuestion]:
+def condense(question: str, history: Sequence[Turn], context: Context) -> Flow[AskedQuestion]:
     """Return the question with its history; yield Condensed if there is a history.
 
     If the words do not show whether it is a follow-up, the passages found for both readings decide.
@@ -456,12 +431,9 @@ def condense(question: str, history: Sequence[Turn], context: Context) -> Genera
     return asked
 
 
-def _rewrite_follow_up(
-    question: str, history: Sequence[Turn], context: Context, clock: Clock
-) -> Generator[Event, None, str]:
+def _rewrite_follow_up(question: str, history: Sequence[Turn], context: Context, clock: Clock) -> Flow[str]:
     """Return the question completed from the conversation."""
-    ruled = rewrite_by_rule(question, history)
-    if ruled is not None:
+    if (ruled := rewrite_by_rule(question, history)) is not None:
         return ruled
     asked = prompt(question, history)
     written = yield from rewrite_with_llm(Skill.FOLLOW_UPS, asked, DECODING, context, clock)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
+from typing import TypeVar
 
 from cachetools import FIFOCache
 
@@ -16,7 +16,7 @@ from localcrag.records import thresholds as presets
 from localcrag.records.enums import Policy, Rewriter, ScorerKind, Skill, Strictness
 from localcrag.records.errors import QuestionError
 from localcrag.records.events import Computed, Event, Refined
-from localcrag.records.passages import Judgement, Judgements, Source, Thresholds
+from localcrag.records.passages import Judgement, Judgements, Thresholds
 from localcrag.records.protocols import (
     ChunkStore,
     Consent,
@@ -34,6 +34,10 @@ from localcrag.records.restriction import Restriction, SearchScope
 from localcrag.records.run import Message, StepCost, Turn, WebAnswer
 from localcrag.settings import Settings
 from localcrag.text.translation import gettext as _
+
+Result = TypeVar("Result")
+Flow = Generator[Event, None, Result]
+"""A part of the flow: it yields events while it runs, and returns its result."""
 
 FEWER_PASSAGES, NO_SECOND_SEARCH, NO_STRIPS, NO_ANSWER = 0.2, 0.4, 0.6, 0.8
 """Shares of the budget after which a step does less: no more passages are scored; documents and web are not searched
@@ -137,21 +141,16 @@ def no_aliases(documents: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
     return {}
 
 
-def add_aliases(
-    events: Generator[Event, None, None], document_aliases: DocumentAliases
-) -> Generator[Event, None, None]:
+def add_aliases(events: Flow[None], document_aliases: DocumentAliases) -> Flow[None]:
     """Yield these events with all names of the documents in their sources. Raises StoreError."""
     with closing(events):
         for event in events:
             if isinstance(event, Refined | Computed):
-                yield dataclasses.replace(event, sources=_with_aliases(event.sources, document_aliases))
+                also = document_aliases([one.document for one in event.sources if one.document])
+                sources = tuple(replace(one, also=also.get(one.document or "", ())) for one in event.sources)
+                yield replace(event, sources=sources)
             else:
                 yield event
-
-
-def _with_aliases(sources: Sequence[Source], document_aliases: DocumentAliases) -> tuple[Source, ...]:
-    found = document_aliases([source.document for source in sources if source.document])
-    return tuple(dataclasses.replace(source, also=found.get(source.document or "", ())) for source in sources)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +163,7 @@ class DocumentChoice:
 
 
 def choose_documents(
-    restriction: Restriction, store: ChunkStore, document_aliases: DocumentAliases = no_aliases
+    restriction: Restriction, store: ChunkStore, document_aliases: DocumentAliases
 ) -> DocumentChoice | None:
     """Return the documents that a restriction allows, by any of their names; None for an empty restriction.
 

@@ -18,45 +18,37 @@ from itertools import product
 from math import inf
 
 from localcrag.text.lexicon import current_lexicon
-from localcrag.text.quantities import CURRENCIES, MONTHS, SHORT_MONTHS
+from localcrag.text.quantities import CURRENCIES, MONTH_NUMBERS
 from localcrag.text.words import FUNCTION_WORDS, SMALL_NUMBERS, TENS, content_words, is_function_word, singular
 
 NUMBER_WORDS = {
     **{word: float(number) for number, word in enumerate(SMALL_NUMBERS)},
     **{word: 10.0 * number for number, word in enumerate(TENS, start=2)},
-    **{
-        f"{t}-{o}": 10.0 * tens + one
-        for (tens, t), (one, o) in product(enumerate(TENS, 2), enumerate(SMALL_NUMBERS[:10]))
-    },
+    **{f"{ten}-{one}": 10.0 * n + m for n, ten in enumerate(TENS, 2) for m, one in enumerate(SMALL_NUMBERS[:10])},
     "dozen": 12.0,
     "hundred": 100.0,
 }
-ORDINALS = {
-    word: float(number)
-    for number, word in enumerate("first second third fourth fifth sixth seventh eighth ninth tenth".split(), start=1)
-}
+_ORDINALS = "first second third fourth fifth sixth seventh eighth ninth tenth".split()
+ORDINALS = {word: float(number) for number, word in enumerate(_ORDINALS, start=1)}
 _WRITTEN_OUT = {"thousand": 1e3, "million": 1e6, "mn": 1e6, "billion": 1e9, "bn": 1e9, "trillion": 1e12}
 MAGNITUDES = {**_WRITTEN_OUT, "k": 1e3, "m": 1e6}
 PERCENT = frozenset(("%", "percent", "per cent", "percentage"))
 METRE, GRAM, SECOND, MONTH, LITRE = "metre", "gram", "second", "month", "litre"
-UNITS: dict[str, tuple[str, float]] = {
-    **dict.fromkeys(("km", "kilometre", "kilometer"), (METRE, 1000.0)),
-    **dict.fromkeys(("m", "metre", "meter"), (METRE, 1.0)),
-    **dict.fromkeys(("cm", "centimetre", "centimeter"), (METRE, 0.01)),
-    **dict.fromkeys(("mm", "millimetre", "millimeter"), (METRE, 0.001)),
-    **dict.fromkeys(("t", "tonne"), (GRAM, 1e6)),
-    **dict.fromkeys(("kg", "kilogram", "kilo"), (GRAM, 1000.0)),
-    **dict.fromkeys(("g", "gram"), (GRAM, 1.0)),
-    **dict.fromkeys(("mg", "milligram"), (GRAM, 0.001)),
-    **dict.fromkeys(("l", "litre", "liter"), (LITRE, 1.0)),
-    **dict.fromkeys(("ml", "millilitre", "milliliter"), (LITRE, 0.001)),
-    "week": (SECOND, 604_800.0),
-    "day": (SECOND, 86_400.0),
-    **dict.fromkeys(("h", "hour"), (SECOND, 3600.0)),
-    **dict.fromkeys(("min", "minute"), (SECOND, 60.0)),
-    "year": (MONTH, 12.0),
-    "month": (MONTH, 1.0),
+_UNITS = {
+    METRE: {
+        "km kilometre kilometer": 1000.0,
+        "m metre meter": 1.0,
+        "cm centimetre centimeter": 0.01,
+        "mm millimetre millimeter": 0.001,
+    },
+    GRAM: {"t tonne": 1e6, "kg kilogram kilo": 1000.0, "g gram": 1.0, "mg milligram": 0.001},
+    LITRE: {"l litre liter": 1.0, "ml millilitre milliliter": 0.001},
+    SECOND: {"week": 604_800.0, "day": 86_400.0, "h hour": 3600.0, "min minute": 60.0},
+    MONTH: {"year": 12.0, "month": 1.0},
 }
+"""Names of units by the unit in which they are compared, with their factors to it."""
+_FACTORS = [(words, (unit, factor)) for unit, names in _UNITS.items() for words, factor in names.items()]
+UNITS = {word: value for words, value in _FACTORS for word in words.split()}
 UNIT_ADJECTIVES = frozenset("working business calendar consecutive full whole paid".split())
 """Words that may come between a number and its unit: 5 working days."""
 NO_UNITS = frozenset("after before during between above below over under per every each within high long wide".split())
@@ -66,9 +58,6 @@ LABELS = frozenset(
     "paragraph gate platform bus route port phase release".split()
 )
 """Nouns that a number identifies instead of counting: chapter 4."""
-MONTH_NUMBERS = {
-    name.lower(): MONTHS.index(month) + 1 for name, month in ({month: month for month in MONTHS} | SHORT_MONTHS).items()
-}
 TITLES = frozenset("dr dr. mr mr. mrs mrs. ms ms. prof prof. professor sir".split())
 
 ANY_MONTH = "|".join(sorted(MONTH_NUMBERS, key=len, reverse=True))
@@ -86,21 +75,19 @@ DATES = [
         rf"{BEFORE_YEAR}{YEAR}\b(?![.,]?\d| ?(?:[€$£%]|euro|dollar|pound|people|k?m|kg|metre|meter|kilo|gram|day))",
     )
 ]
-TIME = re.compile(r"\b(?P<hour>\d\d?)(?:[:.](?P<minute>\d\d)(?!\d))? ?(?P<half>[ap])\.?m\b|\b(\d\d?):(\d\d)\b", re.I)
+TIME = re.compile(r"(?i)\b(?P<hour>\d\d?)(?:[:.](?P<minute>\d\d)(?!\d))? ?(?P<half>[ap])\.?m\b|\b(\d\d?):(\d\d)\b")
 DIGITS = re.compile(
     r"(?<![\w.,])(?:(?P<currency>[€$£]|\b(?:EUR|USD|GBP)) ?)?"
     r"(?P<number>\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d)|\d+(?:[.,]\d+)*)(?P<ordinal>st\b|nd\b|rd\b|th\b)?"
 )
-SPELLED = re.compile(
-    r"\b(?<!-)(" + "|".join(sorted(NUMBER_WORDS | ORDINALS, key=len, reverse=True)) + r")\b(?!-)", re.I
-)
-AND_A_HALF = re.compile(r" and a half\b", re.IGNORECASE)
-MAGNITUDE = re.compile(r"[ \u00a0]?(" + "|".join(_WRITTEN_OUT) + r")\b", re.IGNORECASE)
+SPELLED = re.compile(r"(?i)\b(?<!-)(" + "|".join(sorted(NUMBER_WORDS | ORDINALS, key=len, reverse=True)) + r")\b(?!-)")
+AND_A_HALF = re.compile(r"(?i) and a half\b")
+MAGNITUDE = re.compile(r"(?i)[ \u00a0]?(" + "|".join(_WRITTEN_OUT) + r")\b")
 _MONEY = r"(?:[€$£](?!\d)|(?:EUR|USD|GBP|euros?|dollars?|pounds?)\b)"
-MONEY_MAGNITUDES = re.compile(r"([km])\b", re.IGNORECASE), re.compile(rf"([km])(?=[ \u00a0]?{_MONEY})", re.IGNORECASE)
+MONEY_MAGNITUDES = re.compile(r"(?i)([km])\b"), re.compile(rf"(?i)([km])(?=[ \u00a0]?{_MONEY})")
 """Patterns of k (thousand) and m (million) in amounts: after an amount with its currency in front, and between an
 amount and its currency. Anywhere else, 5m are metres."""
-UNIT = re.compile(r"[ \u00a0-]?([€$£%]|per cent\b|[^\W\d_]+(?:/[^\W\d_]+)?)", re.IGNORECASE)
+UNIT = re.compile(r"(?i)[ \u00a0-]?([€$£%]|per cent\b|[^\W\d_]+(?:/[^\W\d_]+)?)")
 LABEL = re.compile(r"(?P<before>^|.*\s)(?P<label>[^\W\d_]+\.?) $", re.DOTALL)
 TOKEN = re.compile(r"[^\W\d_][\w’'&-]*\.?|\d\S*|[^\w\s]")
 
@@ -162,7 +149,7 @@ _BOUNDS = {
     Bound.LEAST: "at least|(?:no|not) (?:less|fewer) than|minimum of",
     Bound.MOST: "at most|(?:no|not) (?:more|longer|higher|later) than|up to|within|maximum of",
 }
-_BOUND = [(bound, re.compile(rf"\b(?:{words})\s+$", re.IGNORECASE)) for bound, words in _BOUNDS.items()]
+_BOUND = [(bound, re.compile(rf"(?i)\b(?:{words})\s+$")) for bound, words in _BOUNDS.items()]
 
 
 def extract_facts(text: str) -> list[Fact]:
@@ -211,9 +198,9 @@ def _dates(text: str) -> Iterator[Fact]:
             month = MONTH_NUMBERS[parts["name"].lower()] if parts.get("name") else int(parts.get("month") or 0)
             year, day = int(parts.get("year") or 0), int(parts.get("day") or 0)
             # 3/4/2024 may put the day or the month first; an ISO date (2024-04-03) is unambiguous.
-            readings = {(year, month, day), (year, day, month)} if parts.get("month") else {(year, month, day)}
-            if "-" in match[0]:
-                readings = {(year, month, day)}
+            readings = {(year, month, day)}
+            if parts.get("month") and "-" not in match[0]:
+                readings.add((year, day, month))
             values = tuple((float(y), float(m), float(d)) for y, m, d in sorted(readings) if m <= 12 and d <= 31)
             if values:
                 places = [match.span(name) for name, part in parts.items() if part]
@@ -338,18 +325,11 @@ def _numbers_agree(one: float, other: float, a: Fact, b: Fact) -> bool:
     if a.bound is not b.bound:
         if Bound.ABOUT in (a.bound, b.bound):
             return abs(one - other) <= ABOUT * max(abs(one), abs(other))
-        (low, high), (lower, higher) = _range(one, a.bound), _range(other, b.bound)
-        return max(low, lower) <= min(high, higher)
+        lows = [-inf if bound in (Bound.LESS, Bound.MOST) else n for n, bound in ((one, a.bound), (other, b.bound))]
+        highs = [inf if bound in (Bound.MORE, Bound.LEAST) else n for n, bound in ((one, a.bound), (other, b.bound))]
+        return max(lows) <= min(highs)
     # The less precise number may have been rounded.
     return abs(one - other) <= (max(a.step, b.step) / 2 if a.step != b.step else 0.0)
-
-
-def _range(value: float, bound: Bound) -> tuple[float, float]:
-    if bound in (Bound.MORE, Bound.LEAST):
-        return value, inf
-    if bound in (Bound.LESS, Bound.MOST):
-        return -inf, value
-    return value, value
 
 
 MIN_SHARED = 0.6
@@ -366,26 +346,23 @@ _PREPOSITIONS = frozenset(
 )
 _RELATIONS = frozenset("above after before below except off on outside since under until without".split())
 """Prepositions that reverse a statement; the others are often a matter of wording."""
-_CONDITION = re.compile(r"\b(?:if|unless|when|whenever|while|where|except|only|provided|otherwise)\b", re.IGNORECASE)
-_PRONOUN = re.compile(r"\W*(?:it|this|that|these|those|they|he|she|there|its|their|his|her|such)\b", re.IGNORECASE)
-_NEGATION = re.compile(r"\b(?:not|never|cannot|no)\b|n['’]t\b", re.IGNORECASE)
+_CONDITION = re.compile(r"(?i)\b(?:if|unless|when|whenever|while|where|except|only|provided|otherwise)\b")
+_PRONOUN = re.compile(r"(?i)\W*(?:it|this|that|these|those|they|he|she|there|its|their|his|her|such)\b")
+_NEGATION = re.compile(r"(?i)\b(?:not|never|cannot|no)\b|n['’]t\b")
 _WEEKDAYS = frozenset("monday tuesday wednesday thursday friday saturday sunday weekday weekend".split())
 _DETERMINER = r"(?:(?:the|a|an|his|her|its|their|our|[Dd]r\.?|[Mm]rs?\.?|[Mm]s\.?|[Pp]rof\.?) ?)*"
 _IDENTIFIES_BEFORE = re.compile(rf"\b(?:is|are|was|were|by|called|named) {_DETERMINER}$")
 """Text in front of a name that says who or what something is, so that a second name contradicts it."""
 _IDENTIFIES_AFTER = re.compile(r"\s*(?:is|was) the\b")
 """Text after a name at the beginning of a statement that identifies it as well: “X is the …”."""
-_OPENING = re.compile(
-    r"\W*(?:(?:the|in|on|by|since|from|as of|until|at|around|during|before|after)\W+)?", re.IGNORECASE
-)
+_OPENING = re.compile(r"(?i)\W*(?:(?:the|in|on|by|since|from|as of|until|at|around|during|before|after)\W+)?")
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 _BEFORE_RANGE = re.compile(
-    r"(?:\d[^\s\d]*\s?(?:[-–—]|to|or|and)\s?|(?:[<>≤≥~]=?|\b(?:max|min)\.?|\bfrom|\bstarts? at)\s*)$", re.IGNORECASE
+    r"(?i)(?:\d[^\s\d]*\s?(?:[-–—]|to|or|and)\s?|(?:[<>≤≥~]=?|\b(?:max|min)\.?|\bfrom|\bstarts? at)\s*)$"
 )
-_AFTER_RANGE = re.compile(r"\s?(?:[-–—]|to|or)\s?\d|\s+or (?:more|less|fewer|longer)\b", re.IGNORECASE)
+_AFTER_RANGE = re.compile(r"(?i)\s?(?:[-–—]|to|or)\s?\d|\s+or (?:more|less|fewer|longer)\b")
 _RATE = re.compile(
-    r"(?:\s*/\s*|\s+(?:an?|per|each|every)\s+)([a-z]+)|\s+(monthly|yearly|annually|daily|weekly|hourly)\b",
-    re.IGNORECASE,
+    r"(?i)(?:\s*/\s*|\s+(?:an?|per|each|every)\s+)([a-z]+)|\s+(monthly|yearly|annually|daily|weekly|hourly)\b"
 )
 """Text after a fact that makes it a rate: “10 euros an hour”."""
 
@@ -433,11 +410,8 @@ def difference(first: str, second: str) -> Difference | None:
         return Difference(*shown) if alike else None
     if names_a or names_b:
         # Only one name that differs on each side is clear enough, and no fact may differ as well.
-        if (
-            facts_a
-            or facts_b
-            or not (len(names_a) == len(names_b) == 1 and _both_identify(a, names_a[0], b, names_b[0]))
-        ):
+        clear = len(names_a) == len(names_b) == 1 and _both_identify(a, names_a[0], b, names_b[0])
+        if facts_a or facts_b or not clear:
             return None
         return Difference(*(text[name.start : name.end] for text, (name,) in ((first, names_a), (second, names_b))))
     return _differing_fact(a, facts_a, b, facts_b)
@@ -491,8 +465,7 @@ def _is_bound(statement: _Statement, fact: Fact) -> bool:
 def _have_different_rates(*places: tuple[_Statement, Fact]) -> bool:
     """Return whether two facts are rates of different units: 2 euros an hour do not contradict 20 euros a day."""
     rates = [_RATE.match(statement.text, fact.end) for statement, fact in places]
-    units = {rate[1] or rate[2] for rate in rates if rate}
-    return all(rates) and len(units) > 1
+    return all(rates) and len({rate[1] or rate[2] for rate in rates if rate}) > 1
 
 
 def _comparable(a: _Statement, b: _Statement, *, but: Sequence[Name]) -> bool:
@@ -510,7 +483,7 @@ def _comparable(a: _Statement, b: _Statement, *, but: Sequence[Name]) -> bool:
         and _dice(a, b) >= MIN_SHARED
         and not apart & (a.narrowing | b.narrowing)
         and not apart & _WEEKDAYS
-        and not _clash(_relations(a.text), _relations(b.text))
+        and len({relations for text in (a.text, b.text) if (relations := _relations(text))}) < 2
         and _conditions(a.text) == _conditions(b.text)
     )
 
@@ -545,11 +518,11 @@ def _parse(text: str) -> _Statement:
 
 def _unmatched(facts: Sequence[Fact], others: Sequence[Fact]) -> list[Fact]:
     """Return the facts that agree with none of the others."""
-    return [
-        fact
-        for fact in facts
-        if not any((fact.kind, fact.unit) == (other.kind, other.unit) and agree(fact, other) for other in others)
-    ]
+
+    def matches(one: Fact, other: Fact) -> bool:
+        return (one.kind, one.unit) == (other.kind, other.unit) and agree(one, other)
+
+    return [fact for fact in facts if not any(matches(fact, other) for other in others)]
 
 
 def _unnamed(names: Sequence[Name], others: Sequence[Name]) -> list[Name]:
@@ -578,17 +551,13 @@ def _name_words(statement: _Statement) -> frozenset[str]:
 
 def _relations(text: str) -> frozenset[str]:
     """Return the prepositions that reverse the statement; in other languages all its prepositions, to be safe."""
-    return frozenset(word.lower() for word in _WORD.findall(text)) & (
-        _prepositions() if current_lexicon() else _RELATIONS
-    )
-
-
-def _clash(one: frozenset[str], other: frozenset[str]) -> bool:
-    return bool(one and other and one != other)
+    reversing = _prepositions() if current_lexicon() else _RELATIONS
+    return frozenset(word.lower() for word in _WORD.findall(text)) & reversing
 
 
 def _conditions(text: str) -> frozenset[str]:
     """Return the words of a statement from its first condition on, including the words of facts."""
     known = current_lexicon()
     found = (known.limits if known else _CONDITION).search(text)
-    return frozenset(content_words(text[found.start() :]) | _relations(text[found.start() :])) if found else frozenset()
+    rest = text[found.start() :] if found else ""
+    return frozenset(content_words(rest) | _relations(rest))

@@ -7,19 +7,19 @@ The policies' numbers are those of the corrective systems they come from. A numb
 from __future__ import annotations
 
 import math
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Sequence
 from typing import assert_never
 
 from localcrag.crag import grading
-from localcrag.crag.context import FEWER_PASSAGES, Clock, Context
+from localcrag.crag.context import FEWER_PASSAGES, Clock, Context, Flow
 from localcrag.crag.grading import GradedItem, complete_list, is_scored, without_contained
 from localcrag.crag.screen import injection
 from localcrag.records.enums import Action, Grade, Policy, ScorerKind
 from localcrag.records.errors import ModelError, StoreError
-from localcrag.records.events import Decided, Evaluated, Event, StepStarted, Warned
+from localcrag.records.events import Decided, Evaluated, StepStarted, Warned
 from localcrag.records.passages import GradedPassage, Passage, Thresholds
 from localcrag.records.wording import between, compare_with_thresholds, shown_relevance
-from localcrag.text.translation import format_decimals, ngettext
+from localcrag.text.translation import format_decimals, gettext_noop, ngettext
 from localcrag.text.translation import gettext as _
 
 ENOUGH_CORRECT, TOO_FEW_CORRECT = 0.6, 0.3
@@ -60,41 +60,19 @@ def why_not_correct(
         return _("No passage was found.")
     if not is_scored(passages):
         return _("The passages could not be scored, so nothing was decided.")
-    correct, number = _count(passages, Grade.CORRECT), len(passages)
-    match policy:
-        case Policy.MAX:
-            best = shown_relevance(max(passage.relevance for passage in passages), thresholds)
-            return _(
-                "The best passage has a relevance of %(best)s; CORRECT begins at %(upper)s.",
-                best=best,
-                upper=format_decimals(thresholds.upper),
-            )
-        case Policy.FRACTION:
-            needed = math.ceil(ENOUGH_CORRECT * number)
-            return _(
-                "%(some)s of %(all)s passages are graded correct; CORRECT needs %(needed)s.",
-                some=correct,
-                all=number,
-                needed=needed,
-            )
-        case Policy.RATIO:
-            relevant = number - _count(passages, Grade.INCORRECT)
-            needed = max(1, math.ceil(enough_relevant * number))
-            return _(
-                "%(some)s of %(all)s passages are relevant; CORRECT needs %(needed)s.",
-                some=relevant,
-                all=number,
-                needed=needed,
-            )
-        case Policy.COUNT:
-            return _(
-                "%(some)s of %(all)s passages are graded correct; CORRECT needs %(needed)s.",
-                some=correct,
-                all=number,
-                needed=MIN_PASSAGES,
-            )
-        case _:
-            assert_never(policy)
+    if policy is Policy.MAX:
+        best = shown_relevance(max(passage.relevance for passage in passages), thresholds)
+        upper = format_decimals(thresholds.upper)
+        return _("The best passage has a relevance of %(best)s; CORRECT begins at %(upper)s.", best=best, upper=upper)
+    number = len(passages)
+    if policy is Policy.RATIO:
+        some, needed = number - _count(passages, Grade.INCORRECT), max(1, math.ceil(enough_relevant * number))
+        text = gettext_noop("%(some)s of %(all)s passages are relevant; CORRECT needs %(needed)s.")
+    else:
+        some = _count(passages, Grade.CORRECT)
+        needed = math.ceil(ENOUGH_CORRECT * number) if policy is Policy.FRACTION else MIN_PASSAGES
+        text = gettext_noop("%(some)s of %(all)s passages are graded correct; CORRECT needs %(needed)s.")
+    return _(text, some=some, all=number, needed=needed)
 
 
 def usable(passages: Sequence[GradedPassage], *, policy: Policy, thresholds: Thresholds) -> tuple[GradedPassage, ...]:
@@ -103,13 +81,12 @@ def usable(passages: Sequence[GradedPassage], *, policy: Policy, thresholds: Thr
     Under the policy `count`, ambiguous passages also have to reach `confidence_floor`.
     """
     floor = confidence_floor(thresholds) if policy is Policy.COUNT else thresholds.lower
-    return tuple(
-        passage
-        for passage in passages
-        if passage.grade is Grade.CORRECT
-        or not passage.scored
-        or (passage.grade is Grade.AMBIGUOUS and passage.relevance >= floor)
-    )
+
+    def counts(one: GradedPassage) -> bool:
+        ambiguous = one.grade is Grade.AMBIGUOUS and one.relevance >= floor
+        return one.grade is Grade.CORRECT or not one.scored or ambiguous
+
+    return tuple(filter(counts, passages))
 
 
 def confidence_floor(thresholds: Thresholds) -> float:
@@ -140,10 +117,8 @@ def _by_fraction(passages: Sequence[GradedItem]) -> tuple[Action, str]:
 def _by_ratio(passages: Sequence[GradedItem], enough: float) -> tuple[Action, str]:
     """Apply ratio-based correction: if too many passages are irrelevant, the web is searched as well."""
     relevant = len(passages) - _count(passages, Grade.INCORRECT)
-    share, counted = (
-        relevant / len(passages),
-        _("%(some)s of %(all)s passages relevant", some=relevant, all=len(passages)),
-    )
+    share = relevant / len(passages)
+    counted = _("%(some)s of %(all)s passages relevant", some=relevant, all=len(passages))
     if not relevant:
         return Action.INCORRECT, counted
     if share < enough:
@@ -153,8 +128,7 @@ def _by_ratio(passages: Sequence[GradedItem], enough: float) -> tuple[Action, st
 
 def _by_count(passages: Sequence[GradedItem], thresholds: Thresholds) -> tuple[Action, str]:
     """Apply count-based quality: two passages are enough for an answer, one is not."""
-    correct = _count(passages, Grade.CORRECT)
-    ambiguous = _count(passages, Grade.AMBIGUOUS)
+    correct, ambiguous = _count(passages, Grade.CORRECT), _count(passages, Grade.AMBIGUOUS)
     rule = _(
         "%(correct)s correct and %(ambiguous)s ambiguous of %(all)s passages, %(needed)s are enough",
         correct=correct,
@@ -173,13 +147,22 @@ def _count(passages: Sequence[GradedItem], grade: Grade) -> int:
     return sum(passage.grade is grade for passage in passages)
 
 
+NOT_SCORED = gettext_noop(
+    "The passages could not be scored, so they are used in the order in which they were found: %(error)s"
+)
+NOT_CALIBRATED = gettext_noop(
+    "The reranker %(name)s has no calibration: its scores are a plain sigmoid, and the thresholds were not made for "
+    "them."
+)
+LLM_NOT_CALIBRATED = gettext_noop(
+    "The language model %(name)s grades the passages. Its confidence is not calibrated, and the thresholds were not "
+    "made for it."
+)
 BUDGET_BATCH = 2
 """Passages scored between two checks of a time budget; without a budget all are a single batch, which is faster."""
 
 
-def evaluate(
-    question: str, found: Sequence[Passage], context: Context
-) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+def evaluate(question: str, found: Sequence[Passage], context: Context) -> Flow[tuple[GradedPassage, ...]]:
     """Yield Evaluated, and return the best k passages with their grades; warn of scores that are not calibrated."""
     yield from _calibration_warnings(context)
     clock = context.clock("evaluate")
@@ -194,25 +177,20 @@ def evaluate(
     return kept
 
 
-def decide(query: str, passages: Sequence[GradedPassage], context: Context) -> Generator[Event, None, Action]:
+def decide(query: str, passages: Sequence[GradedPassage], context: Context) -> Flow[Action]:
     """Yield Decided, and return the action; `query` is the text that the documents were last searched for."""
     if not context.steps.evaluate:
         return Action.AMBIGUOUS
     clock = context.clock("decide")
-    settings = context.settings
-    action, rule = apply_policy(
-        passages,
-        policy=settings.policy,
-        thresholds=context.thresholds,
-        enough_relevant=settings.relevance_threshold,
-    )
-    yield Decided(query, action, settings.policy, rule, clock.cost())
+    policy, share = context.settings.policy, context.settings.relevance_threshold
+    action, rule = apply_policy(passages, policy=policy, thresholds=context.thresholds, enough_relevant=share)
+    yield Decided(query, action, policy, rule, clock.cost())
     return action
 
 
 def score(
     question: str, passages: Sequence[Passage], context: Context, clock: Clock, *, first: int | None = None
-) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+) -> Flow[tuple[GradedPassage, ...]]:
     """Return the passages graded: the `first` ones, and the others only if none of these is CORRECT.
 
     Without `first` all are graded. Under a time budget they are graded in batches, as many as there is time for.
@@ -225,39 +203,24 @@ def score(
         if done and part:
             more = ngettext("scoring %(num)s more passage", "scoring %(num)s more passages", len(part))
             yield StepStarted("evaluate", more)
-        for some in _batches(part, context):
+        size = BUDGET_BATCH if context.budget.limited else max(1, len(part))
+        for some in (part[at : at + size] for at in range(0, len(part), size)):
             if done and context.budget.spent(FEWER_PASSAGES):
-                yield Warned(
-                    _(
-                        "Only %(done)s of %(all)s passages were scored: %(why)s.",
-                        done=len(done),
-                        all=len(passages),
-                        why=context.budget.exhaustion_reason,
-                    )
-                )
+                why, number = context.budget.exhaustion_reason, len(passages)
+                text = _("Only %(done)s of %(all)s passages were scored: %(why)s.", done=len(done), all=number, why=why)
+                yield Warned(text)
                 return done
             try:
                 done += yield from grade(question, some, context, clock)
             except ModelError as error:
-                yield Warned(
-                    _(
-                        "The passages could not be scored, so they are used in the order in which they were found: "
-                        "%(error)s",
-                        error=error,
-                    )
-                )
+                yield Warned(_(NOT_SCORED, error=error))
                 return grading.unscored(passages, thresholds=context.thresholds)
     return done
 
 
-def _batches(passages: Sequence[Passage], context: Context) -> Iterator[Sequence[Passage]]:
-    size = BUDGET_BATCH if context.budget.limited else max(1, len(passages))
-    return (passages[at : at + size] for at in range(0, len(passages), size))
-
-
 def grade(
     question: str, passages: Sequence[Passage], context: Context, clock: Clock
-) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+) -> Flow[tuple[GradedPassage, ...]]:
     """Return the passages, graded by the scorer in the settings. Raises ModelError.
 
     Sentences that read like instructions to the model are not graded with their passage.
@@ -267,21 +230,13 @@ def grade(
     if context.settings.scorer is ScorerKind.CROSS_ENCODER:
         graded = grading.evaluate(question, screened, scorer=parts.scorer, thresholds=context.thresholds)
     else:
-        graded = yield from grading.grade_by_llm(
-            question,
-            screened,
-            llm=parts.llm,
-            fallback=parts.scorer,
-            thresholds=context.thresholds,
-            known=parts.judgements,
-            clock=clock,
-        )
+        graded = yield from grading.grade_by_llm(question, screened, context, clock)
     return injection.restore_texts(graded, passages)
 
 
 def keep(
     question: str, graded: Sequence[GradedPassage], context: Context, clock: Clock
-) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+) -> Flow[tuple[GradedPassage, ...]]:
     """Return the best k passages; those not graded incorrect are completed if a list in them is cut off.
 
     The whole list answers what its part answered, so it is at least as relevant.
@@ -291,36 +246,20 @@ def keep(
     if not judged or context.budget.limited:
         return kept
     try:
-        whole = [
-            longer
-            for one in kept
-            if one.grade is not Grade.INCORRECT and (longer := complete_list(one, context.parts.store)) is not one
-        ]
+        helpful = [one for one in kept if one.grade is not Grade.INCORRECT]
+        whole = [longer for one in helpful if (longer := complete_list(one, context.parts.store)) is not one]
         again = yield from grade(question, whole, context, clock)
     except (ModelError, StoreError) as error:
         yield Warned(_("A list that continues after a passage could not be read to its end: %(error)s", error=error))
         return kept
     # A longer passage may score lower for what else it says; its part still answers.
-    longest = {
-        one.id: max(one, part, key=lambda either: either.relevance) for one, part in zip(again, whole, strict=True)
-    }
+    pairs = zip(again, whole, strict=True)
+    longest = {one.id: max(one, part, key=lambda either: either.relevance) for one, part in pairs}
     return without_contained([longest.get(one.id, one) for one in kept])
 
 
-def _calibration_warnings(context: Context) -> Generator[Event, None, None]:
+def _calibration_warnings(context: Context) -> Flow[None]:
     if not context.parts.scorer.calibration.fitted:
-        yield Warned(
-            _(
-                "The reranker %(name)s has no calibration: its scores are a plain sigmoid, and the thresholds were "
-                "not made for them.",
-                name=context.parts.scorer.name,
-            )
-        )
+        yield Warned(_(NOT_CALIBRATED, name=context.parts.scorer.name))
     if context.settings.scorer is ScorerKind.LLM:
-        yield Warned(
-            _(
-                "The language model %(name)s grades the passages. Its confidence is not calibrated, and the "
-                "thresholds were not made for it.",
-                name=context.parts.llm.name,
-            )
-        )
+        yield Warned(_(LLM_NOT_CALIBRATED, name=context.parts.llm.name))

@@ -13,29 +13,30 @@ import dataclasses
 import math
 import re
 import threading
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Protocol, TypeVar, assert_never
+from typing import Protocol, TypeVar
 
 import numpy as np
 from cachetools import LRUCache
 from pydantic import TypeAdapter
 
-from localcrag.crag.context import Clock
+from localcrag.crag.context import Clock, Context, Flow
 from localcrag.crag.llm_calls import JsonAnswer, line_schema
 from localcrag.records.documents import Chunk
 from localcrag.records.enums import Grade, Origin
 from localcrag.records.errors import GenerationError
-from localcrag.records.events import Event, GradePiece, StepStarted, Warned
-from localcrag.records.passages import GradedPassage, Judgement, Judgements, Passage, Thresholds, grade
-from localcrag.records.protocols import Calibration, ChunkStore, LanguageModel, Scorer, Vectors
+from localcrag.records.events import GradePiece, StepStarted, Warned
+from localcrag.records.passages import GradedPassage, Judgement, Passage, Thresholds, grade
+from localcrag.records.protocols import Calibration, ChunkStore, Scorer, Vectors
 from localcrag.records.run import Message
 from localcrag.text.blocks import INTRODUCTION_END, BlockKind, split_blocks
 from localcrag.text.places import shift_rows
 from localcrag.text.sanitize import sanitize
 from localcrag.text.sentences import Span
 from localcrag.text.translation import gettext as _
+from localcrag.text.translation import gettext_noop
 from localcrag.text.words import one_line
 
 PLACE_COST = 0.09
@@ -61,10 +62,8 @@ def evaluate(
     cosines = np.array([passage.cosine for passage in passages], dtype=np.float32)
     overlaps = np.array([passage.overlap or 0.0 for passage in passages], dtype=np.float32)
     relevances = scorer.calibration.passages(logits, cosines, overlaps)
-    return tuple(
-        graded(passage, logit=float(logit), relevance=float(relevance), thresholds=thresholds)
-        for passage, logit, relevance in zip(passages, logits, relevances, strict=True)
-    )
+    scores = zip(passages, logits.tolist(), relevances.tolist(), strict=True)
+    return tuple(graded(one, logit=logit, relevance=value, thresholds=thresholds) for one, logit, value in scores)
 
 
 def best(passages: Sequence[GradedPassage], k: int) -> tuple[GradedPassage, ...]:
@@ -103,10 +102,8 @@ def strip_logits(
     The spans of strips count in the passage's own characters. Raises ModelError.
     """
     before = [len(passage.in_context) - len(passage.text) for passage in passages]
-    moved = [
-        [Span(span.start + by, span.end + by, span.text) for span in spans]
-        for spans, by in zip(cut, before, strict=True)
-    ]
+    pairs = zip(cut, before, strict=True)
+    moved = [[Span(span.start + by, span.end + by, span.text) for span in spans] for spans, by in pairs]
     return scorer.strip_logits(question, [passage.in_context for passage in passages], moved)
 
 
@@ -115,10 +112,8 @@ def unscored(passages: Sequence[Passage], *, thresholds: Thresholds) -> tuple[Gr
 
     Each has the lowest relevance of that grade. They stay in the order of retrieval, the only ranking there is.
     """
-    return tuple(
-        graded(passage, logit=0.0, relevance=thresholds.lower, thresholds=thresholds, scored=False)
-        for passage in passages
-    )
+    lowest = (graded(passage, logit=0.0, relevance=thresholds.lower, thresholds=thresholds) for passage in passages)
+    return tuple(dataclasses.replace(passage, scored=False) for passage in lowest)
 
 
 class GradedItem(Protocol):
@@ -140,23 +135,11 @@ def is_scored(passages: Sequence[GradedItem]) -> bool:
 
 
 def graded(
-    passage: Passage,
-    *,
-    logit: float,
-    relevance: float,
-    thresholds: Thresholds,
-    reason: str | None = None,
-    scored: bool = True,
+    passage: Passage, *, logit: float, relevance: float, thresholds: Thresholds, reason: str | None = None
 ) -> GradedPassage:
     """Return the passage with its relevance and the grade that follows from it."""
-    return GradedPassage(
-        **{field.name: getattr(passage, field.name) for field in dataclasses.fields(Passage)},
-        logit=logit,
-        relevance=relevance,
-        grade=grade(relevance, thresholds),
-        reason=reason,
-        scored=scored,
-    )
+    fields = {field.name: getattr(passage, field.name) for field in dataclasses.fields(Passage)}
+    return GradedPassage(**fields, logit=logit, relevance=relevance, grade=grade(relevance, thresholds), reason=reason)
 
 
 LARGEST_LOGIT = 5.0
@@ -186,21 +169,21 @@ JUDGEMENT = JsonAnswer(
 )
 
 
+LEFT_TO_RERANKER = gettext_noop(
+    "The language model graded %(done)s of %(all)s passages; the others were left to %(name)s. %(error)s"
+)
+
+
 def grade_by_llm(
-    question: str,
-    passages: Sequence[Passage],
-    *,
-    llm: LanguageModel,
-    fallback: Scorer,
-    thresholds: Thresholds,
-    known: Judgements,
-    clock: Clock,
-) -> Generator[Event, None, tuple[GradedPassage, ...]]:
+    question: str, passages: Sequence[Passage], context: Context, clock: Clock
+) -> Flow[tuple[GradedPassage, ...]]:
     """Yield the progress and the text as it is written, and return the passages graded, in the order given.
 
-    Passages with a judgement in `known` are not judged again, and new judgements are added to it. If the language model
-    fails on a passage, its relevance comes from `fallback`, and a warning reports that.
+    Passages that were judged before are not judged again. If the language model fails on a passage, its relevance comes
+    from the reranker, and a warning reports that.
     """
+    llm, fallback, known = context.parts.llm, context.parts.scorer, context.parts.judgements
+    thresholds = context.thresholds
     done: dict[str, GradedPassage] = {}
     failures: list[str] = []
     for number, passage in enumerate(passages, start=1):
@@ -220,21 +203,12 @@ def grade_by_llm(
                 continue
         done[passage.id] = apply_judgement(passage, known[key], thresholds)
     if failures:
-        yield Warned(
-            _(
-                "The language model graded %(done)s of %(all)s passages; the others were left to %(name)s. %(error)s",
-                done=len(done),
-                all=len(passages),
-                name=fallback.name,
-                error=failures[0],
-            )
-        )
+        numbers = {"done": len(done), "all": len(passages)}
+        yield Warned(_(LEFT_TO_RERANKER, **numbers, name=fallback.name, error=failures[0]))
     left = [passage for passage in passages if passage.id not in done]
     own = fallback.calibration.thresholds
-    done |= {
-        passage.id: rescale(passage, own, thresholds)
-        for passage in evaluate(question, left, scorer=fallback, thresholds=own)
-    }
+    for passage in evaluate(question, left, scorer=fallback, thresholds=own):
+        done[passage.id] = rescale(passage, own, thresholds)
     return tuple(done[passage.id] for passage in passages)
 
 
@@ -245,15 +219,8 @@ def prompt(question: str, text: str) -> list[Message]:
 
 def relevance(judgement: Judgement) -> float:
     """Return the relevance of a judgement: 0.5 if it is ambiguous, and further from that the higher its confidence."""
-    match judgement.grade:
-        case Grade.CORRECT:
-            return (1 + judgement.confidence) / 2
-        case Grade.AMBIGUOUS:
-            return 0.5
-        case Grade.INCORRECT:
-            return (1 - judgement.confidence) / 2
-        case _:
-            assert_never(judgement.grade)
+    sign = {Grade.CORRECT: 1, Grade.AMBIGUOUS: 0, Grade.INCORRECT: -1}[judgement.grade]
+    return (1 + sign * judgement.confidence) / 2
 
 
 def log_odds(probability: float) -> float:
@@ -265,14 +232,8 @@ def log_odds(probability: float) -> float:
 
 def apply_judgement(passage: Passage, judgement: Judgement, thresholds: Thresholds) -> GradedPassage:
     """Return the passage with the relevance of a judgement."""
-    meant = relevance(judgement)
-    return graded(
-        passage,
-        logit=log_odds(meant),
-        relevance=meant,
-        thresholds=thresholds,
-        reason=one_line(judgement.reasoning) or None,
-    )
+    meant, reason = relevance(judgement), one_line(judgement.reasoning) or None
+    return graded(passage, logit=log_odds(meant), relevance=meant, thresholds=thresholds, reason=reason)
 
 
 def rescale(passage: GradedPassage, own: Thresholds, thresholds: Thresholds) -> GradedPassage:
@@ -291,8 +252,8 @@ MAX_CHARACTERS = 1600
 PassageT = TypeVar("PassageT", bound=Passage)
 
 _TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE)
-_FIRST = re.compile(r"(?:step[ \t]+)?\(?(0*1|a|i)[.):]", re.IGNORECASE)
-_H = re.compile(r"\(?h[.):]", re.IGNORECASE)
+_FIRST = re.compile(r"(?i)(?:step[ \t]+)?\(?(0*1|a|i)[.):]")
+_H = re.compile(r"(?i)\(?h[.):]")
 
 
 def complete_list(passage: PassageT, store: ChunkStore) -> PassageT:
@@ -309,18 +270,14 @@ def complete_list(passage: PassageT, store: ChunkStore) -> PassageT:
     first = last = (own, chunk)
     rows = chunk.rows
     # First the chunks after it, then the chunks before it, as far as LONGEST allows.
-    while (
-        (other := store.neighbour(last[0], behind=True))
-        and _fits(first[1], other[1])
-        and list_continues(last[1], other[1])
-    ):
+    while (other := store.neighbour(last[0], behind=True)) and _fits(first[1], other[1]):
+        if not list_continues(last[1], other[1]):
+            break
         last = other
         rows += shift_rows(other[1].rows, other[1].start - chunk.start)
-    while (
-        (other := store.neighbour(first[0], behind=False))
-        and _fits(other[1], last[1])
-        and list_continues(other[1], first[1])
-    ):
+    while (other := store.neighbour(first[0], behind=False)) and _fits(other[1], last[1]):
+        if not list_continues(other[1], first[1]):
+            break
         first = other
         rows = shift_rows(other[1].rows, other[1].start - chunk.start) + rows
     text = store.excerpt(own, first[1].start, last[1].end) if first[0] != last[0] else ""
@@ -400,24 +357,20 @@ class ScoreCache:
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return one raw logit per text, shape (len(texts),). New texts are scored, each once. Raises ModelError."""
         keys = {text: _key(question, text) for text in texts}
-        found: dict[str, float] = {}
         with self._lock:
-            for text, key in keys.items():
-                if (logit := self._known.get(key)) is not None:
-                    found[text] = logit
-        if new := [text for text in keys if text not in found]:
+            found = {text: self._known.get(key) for text, key in keys.items()}
+        if new := [text for text, logit in found.items() if logit is None]:
             # Not under the lock: a thread that asks for known texts does not wait for a model at work.
-            found.update(zip(new, self.scorer.logits(question, new).tolist(), strict=True))
+            logits = dict(zip(new, self.scorer.logits(question, new).tolist(), strict=True))
+            found |= logits
             with self._lock:
-                self._known.update((keys[text], found[text]) for text in new)
+                self._known.update((keys[text], logit) for text, logit in logits.items())
         return np.array([found[text] for text in texts], dtype=np.float32)
 
     def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
         """Return for each text one raw logit per strip. Texts with a new strip are scored. Raises ModelError."""
-        keys = [
-            [_key(question, f"{span.start}-{span.end} {text}") for span in spans]
-            for text, spans in zip(texts, strips, strict=True)
-        ]
+        cut = zip(texts, strips, strict=True)
+        keys = [[_key(question, f"{span.start}-{span.end} {text}") for span in spans] for text, spans in cut]
         with self._lock:
             found = [[self._known.get(key) for key in row] for row in keys]
         new = [row for row, logits in enumerate(found) if None in logits]

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from localcrag.crag.context import Clock, Context
+from localcrag.crag.context import Clock, Context, Flow
 from localcrag.records.enums import Skill
 from localcrag.records.errors import GenerationError
-from localcrag.records.events import Event, Warned
+from localcrag.records.events import Warned
 from localcrag.records.protocols import Decoding, JsonSchema
 from localcrag.records.run import Message
 from localcrag.text.translation import gettext as _
@@ -75,7 +75,7 @@ NOT_REWRITTEN = {
 
 def rewrite_with_llm(
     what: Skill, messages: Sequence[Message], decoding: Decoding, context: Context, clock: Clock
-) -> Generator[Event, None, str]:
+) -> Flow[str]:
     """Return the language model's text, or an empty string if it is not to be asked, or fails; warn of a failure."""
     if not context.rewrites(what):
         return ""

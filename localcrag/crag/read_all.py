@@ -12,30 +12,27 @@ one writes its summary from these sentences.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
 import numpy as np
 
-from localcrag.crag import evaluate as policies
 from localcrag.crag.answer import quotations
 from localcrag.crag.answer.generate import GenerationTask
-from localcrag.crag.answer.quotations import NEAR_SHARE
 from localcrag.crag.answer.step import generate_and_verify
-from localcrag.crag.context import EVERY_STEP, NO_STRIPS, AskedQuestion, Clock, Context
-from localcrag.crag.evaluate import grade
+from localcrag.crag.context import EVERY_STEP, NO_STRIPS, AskedQuestion, Clock, Context, Flow
+from localcrag.crag.evaluate import apply_policy, grade
 from localcrag.crag.grading import best, unscored
 from localcrag.crag.refine.refine import Refinement, recompose
 from localcrag.crag.refine.step import scored_strips, strips_and_evidence
-from localcrag.crag.refine.strips import count_words, split_into_strips
+from localcrag.crag.refine.strips import count_words, passage_strip, split_into_strips
 from localcrag.crag.retrieve import chunk_passages
 from localcrag.crag.screen import injection
-from localcrag.crag.screen.injection import screen
-from localcrag.records.documents import Chunk
+from localcrag.records.documents import Chunk, Document
 from localcrag.records.enums import Action, Grade, Policy, Skill, StripMode, StripReason
 from localcrag.records.errors import ModelError
-from localcrag.records.events import Answered, Decided, Evaluated, Event, Refined, Retrieved, StepStarted, Warned
+from localcrag.records.events import Answered, Decided, Evaluated, Refined, Retrieved, StepStarted, Warned
 from localcrag.records.passages import GradedPassage, Strip
 from localcrag.records.protocols import ChunkStore, Embedder, Vectors
 from localcrag.records.restriction import Restriction, SearchScope
@@ -47,41 +44,20 @@ from localcrag.text.translation import ngettext
 from localcrag.text.words import content_words, split_words
 
 
-@dataclass(frozen=True, slots=True)
-class SummaryDocument:
-    """A document: its id, its file's name and its length in characters."""
-
-    id: int
-    name: str
-    characters: int
-
-
-def matching_documents(words: frozenset[str], context: Context) -> tuple[SummaryDocument, ...]:
+def matching_documents(words: frozenset[str], context: Context) -> tuple[Document, ...]:
     """Return the documents whose name or title has all of `words`; without words, every document that is searched.
 
     Raises StoreError.
     """
     store, within = context.parts.store, context.within
-    documents = [
-        SummaryDocument(one.id, one.name, one.characters)
-        for one in store.documents()
-        if one.chunks and (within is None or one.id in within)
-    ]
+    documents = [one for one in store.documents() if one.chunks and (within is None or one.id in within)]
     if not words or not documents:
         return tuple(documents)
-    titles = _titles(context)
-    return tuple(one for one in documents if words <= _words(one.name, titles.get(one.id, "")))
-
-
-def _titles(context: Context) -> dict[int, str]:
-    """Return the titles of the documents that are searched, by document id."""
-    store = context.parts.store
     # One chunk of each document is enough to look up its title.
-    first: dict[int, int] = {}
-    for chunk, document in sorted(store.documents_of(store.chunk_ids(context.within)).items()):
-        first.setdefault(document, chunk)
+    found = store.documents_of(store.chunk_ids(within))
+    first = {document: chunk for chunk, document in sorted(found.items(), reverse=True)}
     titles = store.titles(list(first.values()))
-    return {document: titles.get(chunk, "") for document, chunk in first.items()}
+    return tuple(one for one in documents if words <= _words(one.name, titles.get(first.get(one.id, -1), "")))
 
 
 def _words(name: str, title: str) -> frozenset[str]:
@@ -130,14 +106,15 @@ def sections(ids: Sequence[int], store: ChunkStore, most: int, read: int) -> lis
     if not chunks:
         return []
     groups = _groups(chunks, most)
-    longest = sorted(range(len(groups)), key=lambda at: -_characters(groups[at], chunks))[:most]
-    whole = sum(_characters(groups[at], chunks) for at in longest) or 1
+    characters = [sum(len(chunks[chunk_id].text) for chunk_id in group) for group in groups]
+    longest = sorted(range(len(groups)), key=lambda at: -characters[at])[:most]
+    whole = sum(characters[at] for at in longest) or 1
     document_mean = _mean([vectors[chunk_id] for chunk_id in chunks])
     found = []
     for at in sorted(longest):
         mean = _mean([vectors[chunk_id] for chunk_id in groups[at]])
         near = sorted(groups[at], key=lambda chunk_id: -float(vectors[chunk_id] @ mean))[:read]
-        share = max(1, round(most * _characters(groups[at], chunks) / whole))
+        share = max(1, round(most * characters[at] / whole))
         found.append((Section(tuple(sorted(near)), groups[at][0], mean, document_mean), share))
     return found
 
@@ -149,18 +126,13 @@ def central_sentences(
 
     The kept sentences are near to the means of section and document, and not near to each other.
     """
-    cut = [
-        (passage, span)
-        for passage in passages
-        for span in split_into_strips(passage.text, StripMode.SENTENCE, window_words=SENTENCE_WORDS[1])
-    ]
+    cut = [(one, span) for one in passages for span in split_into_strips(one.text, StripMode.SENTENCE, window_words=0)]
     can = [n for n, (_, span) in enumerate(cut) if _is_prose_sentence(span.text)]
     chosen: list[int] = []
     if can:
         vectors = embedder.embed([cut[n][1].text for n in can])
         worth = vectors @ section.mean + DOCUMENT_WEIGHT * (vectors @ section.document_mean)
-        begins = f"chunk-{section.begins}"
-        if cut[can[0]][0].id == begins:
+        if cut[can[0]][0].id == f"chunk-{section.begins}":
             worth[0] += FIRST_SENTENCE_BONUS
         # The best sentence comes first, and a sentence that repeats a chosen one is skipped.
         for place in np.argsort(-worth):
@@ -169,13 +141,8 @@ def central_sentences(
             if all(float(vectors[place] @ vectors[other]) < DUPLICATE_COSINE for other in chosen):
                 chosen.append(int(place))
     kept = {can[place] for place in chosen}
-    return [
-        Strip(
-            passage.id, span.start, span.end, span.text, passage.logit, passage.relevance, n in kept,
-            StripReason.CENTRAL if n in kept else StripReason.NOT_CENTRAL,
-        )
-        for n, (passage, span) in enumerate(cut)
-    ]  # fmt: skip
+    fates = (StripReason.NOT_CENTRAL, StripReason.CENTRAL)
+    return [passage_strip(one, (span.start, span.end), fates, kept=n in kept) for n, (one, span) in enumerate(cut)]
 
 
 def _groups(chunks: dict[int, Chunk], most: int) -> list[list[int]]:
@@ -191,10 +158,6 @@ def _groups(chunks: dict[int, Chunk], most: int) -> list[list[int]]:
             return groups
     size = max(1, -(-len(ordered) // most))
     return [ordered[at : at + size] for at in range(0, len(ordered), size)]
-
-
-def _characters(group: Sequence[int], chunks: dict[int, Chunk]) -> int:
-    return sum(len(chunks[chunk_id].text) for chunk_id in group)
 
 
 def _mean(vectors: Sequence[Vectors]) -> Vectors:
@@ -217,7 +180,7 @@ SECTION_PASSAGES = 4
 """Passages of a section whose sentences are candidates: those nearest to the section's mean."""
 
 
-def summarise(asked: AskedQuestion, context: Context) -> Generator[Event, None, bool]:
+def summarise(asked: AskedQuestion, context: Context) -> Flow[bool]:
     """Answer a request to summarise documents. Return whether it was one. Raises ModelError, StoreError."""
     words = summary_subject(asked.question)
     meant = matching_documents(words, context) if words is not None else ()
@@ -231,16 +194,18 @@ def summarise(asked: AskedQuestion, context: Context) -> Generator[Event, None, 
             _("Only the %(most)s longest of %(number)s documents are summarised. To choose others, use “Ask only "
             "these” or --document.", number=len(meant), most=MAX_DOCUMENTS)
         )  # fmt: skip
-    passages, strips, read = _choose_sentences(
-        asked, [document.id for document in meant if document in documents], context
-    )
+    chosen = [document.id for document in meant if document in documents]
+    passages, strips, read = _choose_sentences(asked, chosen, context)
     if not strips:
         return False  # All lines are too short: the question is answered like any other.
-    yield Retrieved((), StepCost("retrieve", 0.0), _scope(meant, documents, words, read, context))
+    scope = replace(context.scope, passages=read, read=read, whole=True, documents=len(documents))
+    if words or len(documents) < len(meant):
+        scope = replace(scope, restriction=Restriction(documents=tuple(sorted(one.name for one in documents))))
+    yield Retrieved((), StepCost("retrieve", 0.0), scope)
     yield Evaluated(passages, StepCost("evaluate", 0.0))
     rule = _("a summary: sentences that stand for all %(number)s passages", number=read)
     yield Decided(asked.question, Action.CORRECT, Policy.MAX, rule, StepCost("decide", 0.0))
-    yield from screen(passages, context.parts.rules)
+    yield from injection.screen(passages, context.parts.rules)
     refinement = Refinement(strips, *recompose(injection.screened(passages, context.parts.rules), strips))
     yield Refined(refinement.strips, refinement.evidence, refinement.sources, clock.cost())
     task = GenerationTask(asked, refinement, (), passages, passages, WebUse())
@@ -256,16 +221,6 @@ def summarise(asked: AskedQuestion, context: Context) -> Generator[Event, None, 
     shown = quotations.render(quotations.all_quotations(task, context), refinement.sources)
     yield Answered(f"{intro}\n\n{shown}", abstained=False)
     return True
-
-
-def _scope(
-    meant: Sequence[SummaryDocument], documents: Sequence[SummaryDocument], words: frozenset[str] | None, read: int,
-    context: Context,
-) -> SearchScope:  # fmt: skip
-    scope = replace(context.scope, passages=read, read=read, whole=True, documents=len(documents))
-    if words or len(documents) < len(meant):
-        return replace(scope, restriction=Restriction(documents=tuple(sorted(one.name for one in documents))))
-    return scope
 
 
 def _choose_sentences(
@@ -302,28 +257,25 @@ def list_findings(task: GenerationTask, context: Context, scope: SearchScope) ->
     sure = [one for one in shown if grades.get(one.piece.passage) is Grade.CORRECT]
     worded = [one for one in shown if grades.get(one.piece.passage) is Grade.INCORRECT]
     doubtful = [one for one in shown if one not in sure and one not in worded]
-    parts, titled = [_coverage(scope)], scope.documents > 1
-    if sure:
-        text = ngettext("%(num)s place answers the question:", "%(num)s places answer the question:", len(sure))
-        if asks_how_many(task.asked.standalone):
-            text = _("%(places)s These are mentions, not items; one item may be mentioned twice.", places=text)
-        parts += [text, quotations.render(sure, task.refinement.sources, titled=titled)]
-    if doubtful:
-        number = len(doubtful)
-        also = ngettext("%(num)s more place may be relevant:", "%(num)s more places may be relevant:", number)
-        only = ngettext(
+    text = ngettext("%(num)s place answers the question:", "%(num)s places answer the question:", len(sure))
+    if asks_how_many(task.asked.standalone):
+        text = _("%(places)s These are mentions, not items; one item may be mentioned twice.", places=text)
+    also = ngettext("%(num)s more place may be relevant:", "%(num)s more places may be relevant:", len(doubtful))
+    if not sure:
+        also = ngettext(
             "No passage is certain to answer the question. %(num)s place may:",
             "No passage is certain to answer the question. %(num)s places may:",
-            number,
+            len(doubtful),
         )
-        parts += [also if sure else only, quotations.render(doubtful, task.refinement.sources, titled=titled)]
-    if worded:
-        stand = ngettext(
-            "The question's words also appear in %(num)s place:",
-            "The question's words also appear in %(num)s places:",
-            len(worded),
-        )
-        parts += [stand, quotations.render(worded, task.refinement.sources, titled=titled)]
+    stand = ngettext(
+        "The question's words also appear in %(num)s place:",
+        "The question's words also appear in %(num)s places:",
+        len(worded),
+    )
+    parts = [_coverage(scope)]
+    for intro, some in ((text, sure), (also, doubtful), (stand, worded)):
+        if some:
+            parts += [intro, quotations.render(some, task.refinement.sources, titled=scope.documents > 1)]
     return "\n\n".join(parts)
 
 
@@ -332,7 +284,7 @@ def no_findings(question: str, nearest: Sequence[GradedPassage], context: Contex
     if not nearest:
         return quotations.empty_collection_answer(context.settings)
     passages = injection.screened(nearest, context.parts.rules)
-    shown = quotations.nearest_answer(question, passages, context.thresholds.lower * NEAR_SHARE)
+    shown = quotations.nearest_answer(question, passages, context.thresholds.lower * quotations.NEAR_SHARE)
     return f"{_coverage(scope)} {_('None answers the question.')}\n\n{shown}"
 
 
@@ -371,7 +323,7 @@ class _Findings:
     read: int
 
 
-def read_all(asked: AskedQuestion, context: Context) -> Generator[Event, None, bool]:
+def read_all(asked: AskedQuestion, context: Context) -> Flow[bool]:
     """Answer from all passages if the user chose that or wants a summary. Return whether this was done.
 
     For any other question it yields at most a warning that the reranker failed. Raises StoreError, and ModelError if a
@@ -402,7 +354,7 @@ def wordings(question: str) -> tuple[str, ...]:
     return (topic, f"What are the {topic}?") if topic else (question,)
 
 
-def _score_all(question: str, context: Context, clock: Clock) -> Generator[Event, None, _Findings]:
+def _score_all(question: str, context: Context, clock: Clock) -> Flow[_Findings]:
     """Score all passages and report the progress. Raises ModelError and StoreError."""
     ids = context.parts.store.chunk_ids(context.within)
     vectors = context.parts.embedder.embed_questions(wordings(question))
@@ -413,14 +365,12 @@ def _score_all(question: str, context: Context, clock: Clock) -> Generator[Event
     read = 0
     for at in range(0, len(ids), BATCH_SIZE):
         if context.budget.spent(NO_STRIPS):
-            yield Warned(
-                _("Only %(done)s of %(all)s passages were read: %(why)s.", done=read, all=len(ids),
-                  why=context.budget.exhaustion_reason)
-            )  # fmt: skip
+            why = context.budget.exhaustion_reason
+            yield Warned(_("Only %(done)s of %(all)s passages were read: %(why)s.", done=read, all=len(ids), why=why))
             break
-        text = _progress(at, len(ids), clock.cost().seconds)
+        doing = _progress(at, len(ids), clock.cost().seconds)
         with clock.paused():  # Another question may go first; its time does not count.
-            yield StepStarted("evaluate", text)
+            yield StepStarted("evaluate", doing)
         graded = yield from _grade_batch(question, ids[at : at + BATCH_SIZE], vectors, context, clock)
         now = [passage for passage in graded if passage.grade is not Grade.INCORRECT]
         relevant += now
@@ -445,7 +395,7 @@ def _score_all(question: str, context: Context, clock: Clock) -> Generator[Event
 
 def _grade_batch(
     question: str, ids: Sequence[int], vectors: Vectors, context: Context, clock: Clock
-) -> Generator[Event, None, list[GradedPassage]]:
+) -> Flow[list[GradedPassage]]:
     """Return passages, each graded by the wording that fits it best. Raises ModelError and StoreError."""
     graded: dict[str, GradedPassage] = {}
     for wording, vector in zip(wordings(question), vectors, strict=True):
@@ -470,7 +420,7 @@ def _progress(done: int, number: int, seconds: float) -> str:
     return _("reading: %(done)s of %(all)s passages, about %(left)s s left", done=done, all=number, left=left)
 
 
-def _answer(asked: AskedQuestion, found: _Findings, context: Context, clock: Clock) -> Generator[Event, None, None]:
+def _answer(asked: AskedQuestion, found: _Findings, context: Context, clock: Clock) -> Flow[None]:
     """Yield the events of the pass and the answer: all lines of the sources that matter."""
     question = asked.standalone
     scope = replace(context.scope, read=found.read, whole=True)
@@ -478,11 +428,11 @@ def _answer(asked: AskedQuestion, found: _Findings, context: Context, clock: Clo
     kept = (*found.relevant, *found.worded)
     judged = kept or found.nearest
     yield Evaluated(judged, clock.cost())
-    action, why = policies.apply_policy(judged, policy=Policy.MAX, thresholds=context.thresholds, enough_relevant=0.0)
-    rule = _("all passages read, %(number)s of %(all)s relevant; %(why)s", number=len(found.relevant),
-             all=found.read, why=why)  # fmt: skip
+    action, why = apply_policy(judged, policy=Policy.MAX, thresholds=context.thresholds, enough_relevant=0.0)
+    number = len(found.relevant)
+    rule = _("all passages read, %(number)s of %(all)s relevant; %(why)s", number=number, all=found.read, why=why)
     yield Decided(question, action, Policy.MAX, rule, StepCost("decide", 0.0))
-    yield from screen(judged, context.parts.rules)
+    yield from injection.screen(judged, context.parts.rules)
     if not kept:
         yield Answered(no_findings(question, found.nearest, context, scope), abstained=True)
         return
@@ -491,7 +441,7 @@ def _answer(asked: AskedQuestion, found: _Findings, context: Context, clock: Clo
     yield Answered(list_findings(task, context, scope), abstained=False, uncertain=action is not Action.CORRECT)
 
 
-def _refine_findings(question: str, found: _Findings, context: Context) -> Generator[Event, None, Refinement]:
+def _refine_findings(question: str, found: _Findings, context: Context) -> Flow[Refinement]:
     """Yield Refined, and return strips and evidence.
 
     Relevant passages keep the strips that answer the question, the others those that have its words.
@@ -516,10 +466,7 @@ def _keyword_strips(passage: GradedPassage, words: Collection[str]) -> list[Stri
     """Return the strips of a passage, keeping those with one of `words`, or all if only its headings have them."""
     cut = split_into_strips(passage.text, StripMode.SENTENCE, window_words=0)
     has = [bool(content_words(span.text).intersection(words)) for span in cut]
-    return [
-        Strip(
-            passage.id, span.start, span.end, span.text, passage.logit, passage.relevance, kept,
-            StripReason.HAS_WORDS if kept else StripReason.BELOW,
-        )
-        for span, kept in zip(cut, has if any(has) else [True] * len(cut), strict=True)
-    ]  # fmt: skip
+    fates = (StripReason.BELOW, StripReason.HAS_WORDS)
+    places = [(span.start, span.end) for span in cut]
+    kept = has if any(has) else [True] * len(cut)
+    return [passage_strip(passage, place, fates, kept=keep) for place, keep in zip(places, kept, strict=True)]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
@@ -16,13 +16,13 @@ from typing import assert_never
 import numpy as np
 from pydantic import TypeAdapter
 
-from localcrag.crag.context import Clock, Context
+from localcrag.crag.context import Clock, Context, Flow
 from localcrag.crag.contradiction import Difference, difference
 from localcrag.crag.llm_calls import JsonAnswer, line_schema
 from localcrag.crag.refine.refine import Refinement, mean_embedding
 from localcrag.records.enums import ConflictJudge, ConflictRule, Origin
 from localcrag.records.errors import GenerationError
-from localcrag.records.events import Event, Reconciled, StepStarted, Warned
+from localcrag.records.events import Reconciled, StepStarted, Warned
 from localcrag.records.passages import Evidence, Source, Strip
 from localcrag.records.protocols import Embedder, LanguageModel, Vectors
 from localcrag.records.run import Claim, Conflict, Message
@@ -65,7 +65,7 @@ VERDICT = JsonAnswer(
 )
 
 
-def contradicts(first: str, second: str, *, llm: LanguageModel, clock: Clock) -> bool:
+def contradicts(first: str, second: str, llm: LanguageModel, clock: Clock) -> bool:
     """Return whether the language model finds a contradiction; the call is on the clock. Raises GenerationError."""
     written = clock.complete(llm, prompt(first, second), VERDICT.decoding)
     return VERDICT.read(written).verdict is Verdict.CONTRADICT
@@ -104,38 +104,31 @@ class Reconciliation:
     evidence: tuple[Evidence, ...]
 
 
+Finding = tuple[StatementPair, Difference, ConflictJudge]
+"""A pair that contradicts itself, the parts that differ, and how that was found."""
+
+
 def has_both_sides(evidence: Sequence[Evidence], sources: Sequence[Source]) -> bool:
     """Return whether the evidence comes from both documents and the web, so that the two can be compared."""
     return {source.origin for source in sources if source.id in {piece.source for piece in evidence}} == set(Origin)
 
 
-def resolve_conflicts(
-    evidence: Sequence[Evidence],
-    sources: Sequence[Source],
-    strips: Sequence[Strip] = (),
-    *,
-    embedder: Embedder,
-    llm: LanguageModel,
-    judge: ConflictJudge,
-    rule: ConflictRule,
-    clock: Clock,
-) -> Generator[Event, None, Reconciliation]:
-    """Yield the progress; return the conflicts and the evidence that is left. `evidence` was made of `strips`."""
-    pairs = near_pairs(evidence, sources, strips, embedder=embedder)
-    found: list[tuple[StatementPair, Difference, ConflictJudge]] = []
-    if judge is not ConflictJudge.LLM:
-        found = [
-            (pair, differing, ConflictJudge.FACTS)
-            for pair in pairs
-            if (differing := difference(pair.local_text, pair.web_text))
-        ]
-    if judge is not ConflictJudge.FACTS:
+def find_contradictions(
+    pairs: Sequence[StatementPair], judge: ConflictJudge, llm: LanguageModel, clock: Clock
+) -> Flow[list[Finding]]:
+    """Yield the progress; return the contradictions, only the nearest of each pair of pieces."""
+    found: dict[tuple[int, int], Finding] = {}
+    asked = []
+    for pair in pairs:
         # Facts cost no call, so the model judges only the pairs in which they found nothing.
-        known = [pair for pair, _, _ in found]
-        asked = [pair for pair in pairs if pair not in known][:MAX_LLM_PAIRS]
-        reported = yield from _contradicting(asked, llm, clock)
-        found += [(pair, Difference("", ""), ConflictJudge.LLM) for pair in reported]
-    return resolve(_first_per_pair(found), sources, evidence, rule)
+        if judge is not ConflictJudge.LLM and (differing := difference(pair.local_text, pair.web_text)):
+            found.setdefault((pair.local.n, pair.web.n), (pair, differing, ConflictJudge.FACTS))
+        else:
+            asked.append(pair)
+    if judge is not ConflictJudge.FACTS:
+        for pair in (yield from _contradicting(asked[:MAX_LLM_PAIRS], llm, clock)):
+            found.setdefault((pair.local.n, pair.web.n), (pair, Difference("", ""), ConflictJudge.LLM))
+    return list(found.values())
 
 
 def near_pairs(
@@ -171,25 +164,21 @@ def _mean_vectors(
     rows: dict[int, list[int]] = {}
     for row, (piece, _text) in enumerate(sentences):
         rows.setdefault(piece.n, []).append(row)
-    weights = [
-        next(
-            (strip.relevance for strip in strips if strip.passage == piece.passage and text in one_line(strip.text)),
-            piece.relevance,
-        )
-        for piece, text in sentences
-    ]
-    return {n: mean_embedding(vectors[own], [weights[row] for row in own]) for n, own in rows.items()}
+
+    def weight(piece: Evidence, text: str) -> float:
+        own = (one.relevance for one in strips if one.passage == piece.passage and text in one_line(one.text))
+        return next(own, piece.relevance)
+
+    return {n: mean_embedding(vectors[own], [weight(*sentences[row]) for row in own]) for n, own in rows.items()}
 
 
-def _contradicting(
-    pairs: Sequence[StatementPair], llm: LanguageModel, clock: Clock
-) -> Generator[Event, None, list[StatementPair]]:
+def _contradicting(pairs: Sequence[StatementPair], llm: LanguageModel, clock: Clock) -> Flow[list[StatementPair]]:
     """Return the pairs in which the language model finds a contradiction; a failure yields a warning."""
     reported = []
     for number, pair in enumerate(pairs, start=1):
         yield StepStarted("reconcile", _("comparing statement %(number)s of %(all)s", number=number, all=len(pairs)))
         try:
-            if contradicts(pair.local_text, pair.web_text, llm=llm, clock=clock):
+            if contradicts(pair.local_text, pair.web_text, llm, clock):
                 reported.append(pair)
         except GenerationError as error:
             yield Warned(_("The check for contradictions did not finish: %(error)s", error=error))
@@ -197,38 +186,19 @@ def _contradicting(
     return reported
 
 
-def _first_per_pair(
-    found: Sequence[tuple[StatementPair, Difference, ConflictJudge]],
-) -> list[tuple[StatementPair, Difference, ConflictJudge]]:
-    """Return the first, and so nearest, contradiction of each pair of pieces."""
-    first: dict[tuple[int, int], tuple[StatementPair, Difference, ConflictJudge]] = {}
-    for one in found:
-        first.setdefault((one[0].local.n, one[0].web.n), one)
-    return list(first.values())
-
-
 def resolve(
-    found: Sequence[tuple[StatementPair, Difference, ConflictJudge]],
-    sources: Sequence[Source],
-    evidence: Sequence[Evidence],
-    rule: ConflictRule,
+    found: Sequence[Finding], sources: Sequence[Source], evidence: Sequence[Evidence], rule: ConflictRule
 ) -> Reconciliation:
     """Return the conflicts as `rule` decides them, and the evidence without the pieces that lost.
 
     A piece is left out as a whole, and this settles every other conflict that it is part of.
     """
     dates = {source.id: source.dated for source in sources}
-    conflicts = [
-        decide_conflict(
-            Conflict(
-                local=_claim(pair.local, pair.local_text, differing.first, dates),
-                web=_claim(pair.web, pair.web_text, differing.second, dates),
-                found_by=judge,
-            ),
-            rule,
-        )
-        for pair, differing, judge in found
-    ]
+    conflicts = []
+    for pair, differing, judge in found:
+        local = _claim(pair.local, pair.local_text, differing.first, dates)
+        web = _claim(pair.web, pair.web_text, differing.second, dates)
+        conflicts.append(decide_conflict(Conflict(local=local, web=web, found_by=judge), rule))
     out = {conflict.loser.n for conflict in conflicts if conflict.loser}
     conflicts = [_settle(conflict, out) for conflict in conflicts]
     return Reconciliation(tuple(conflicts), tuple(piece for piece in evidence if piece.n not in out))
@@ -237,24 +207,25 @@ def resolve(
 def remaining_strips(evidence: Sequence[Evidence], refinement: Refinement) -> tuple[Strip, ...]:
     """Return the strips without those of the pieces that are no longer evidence."""
     gone = [piece for piece in refinement.evidence if piece not in evidence]
-    return tuple(
-        strip
-        for strip in refinement.strips
-        if not any(piece.passage == strip.passage and strip.text in piece.text for piece in gone)
-    )
+
+    def is_left(strip: Strip) -> bool:
+        return not any(piece.passage == strip.passage and strip.text in piece.text for piece in gone)
+
+    return tuple(filter(is_left, refinement.strips))
+
+
+_OUTCOMES = {
+    Origin.LOCAL: gettext_noop("what the web page says was left out"),
+    Origin.WEB: gettext_noop("what the document says was left out"),
+    None: gettext_noop("both sides are shown"),
+}
+"""What happens to the two sides, by the winner."""
 
 
 def decide_conflict(conflict: Conflict, rule: ConflictRule) -> Conflict:
     """Return the conflict with its winner, if `rule` has one, and the reason in words."""
     winner, why = _winner(conflict.local, conflict.web, rule)
-    done = _("both sides are shown")
-    if winner:
-        done = (
-            _("what the web page says was left out")
-            if winner is Origin.LOCAL
-            else _("what the document says was left out")
-        )
-    return dataclasses.replace(conflict, winner=winner, resolution=f"{why}: {done}")
+    return dataclasses.replace(conflict, winner=winner, resolution=f"{why}: {_(_OUTCOMES[winner])}")
 
 
 def _winner(local: Claim, web: Claim, rule: ConflictRule) -> tuple[Origin | None, str]:
@@ -274,12 +245,13 @@ def _winner(local: Claim, web: Claim, rule: ConflictRule) -> tuple[Origin | None
 
 
 def _newer(local: Claim, web: Claim) -> tuple[Origin | None, str]:
-    if not local.dated and not web.dated:
-        return None, _("the rule “newer” could not be applied: neither source has a date")
-    if not local.dated:
-        return None, _("the rule “newer” could not be applied: the document has no date")
-    if not web.dated:
-        return None, _("the rule “newer” could not be applied: the web page has no date")
+    if not local.dated or not web.dated:
+        text = gettext_noop("the rule “newer” could not be applied: neither source has a date")
+        if local.dated:
+            text = gettext_noop("the rule “newer” could not be applied: the web page has no date")
+        elif web.dated:
+            text = gettext_noop("the rule “newer” could not be applied: the document has no date")
+        return None, _(text)
     if local.dated == web.dated:
         return None, _("the rule “newer” could not be applied: both are dated %(day)s", day=local.dated)
     older, newer = sorted((local.dated, web.dated))
@@ -304,31 +276,27 @@ def _settle(conflict: Conflict, out: set[int]) -> Conflict:
     gone = [claim.n in out for claim in (conflict.local, conflict.web)]
     if conflict.winner or not any(gone):
         return conflict
-    winner = Origin.WEB if gone[0] else Origin.LOCAL
-    return dataclasses.replace(
-        conflict, winner=winner, resolution=_("the other side was already rejected in another contradiction")
-    )
+    why = _("the other side was already rejected in another contradiction")
+    return dataclasses.replace(conflict, winner=Origin.WEB if gone[0] else Origin.LOCAL, resolution=why)
 
 
 def quoted_evidence(conflicts: Sequence[Conflict]) -> frozenset[int]:
     """Return the numbers of the evidence that `disagreement` quotes."""
-    return frozenset(
-        claim.n for conflict in conflicts if conflict.winner is None for claim in (conflict.local, conflict.web)
-    )
+    undecided = [conflict for conflict in conflicts if conflict.winner is None]
+    return frozenset(claim.n for conflict in undecided for claim in (conflict.local, conflict.web))
 
 
 MAX_TITLE = 80
 """Maximum characters of a web page's title in an answer: the title is untrusted text."""
 
 _PRESENT = re.compile(
-    r"\b(?:nowadays|currently|today|presently|at present|at the moment|right now|these days|as of now|so far this)\b"
-    r"|\bnow\b(?! that\b)"
+    r"(?i)\b(?:nowadays|currently|today|presently|at present|at the moment|right now|these days|as of now"
+    r"|so far this)\b|\bnow\b(?! that\b)"
     r"|(?<!at )\b(?:the|your|our|its|their) (?:latest|newest|most recent|up[- ]to[- ]date)\b"
     r"|\bthis (?:year|month|week)\b"
     # “The current year” is about the present, the current in a cable is not.
     r"|\b(?:the|your|our|its|their|his|her) current (?!(?:in|of|at|through|that|which|is|was|flows?|meters?|\w+ed)\b)\w"
-    r"|^(?:is|are|does|do|has|have|can)\b.*\bstill\b",
-    re.IGNORECASE,
+    r"|^(?:is|are|does|do|has|have|can)\b.*\bstill\b"
 )
 
 
@@ -395,24 +363,16 @@ def _source_name(source: Source, rows: Sequence[SheetRow] = ()) -> str:
     return place_name(str(source.document), source.page, rows)
 
 
-def reconcile(
-    refinement: Refinement, context: Context
-) -> Generator[Event, None, tuple[Refinement, tuple[Conflict, ...]]]:
+def reconcile(refinement: Refinement, context: Context) -> Flow[tuple[Refinement, tuple[Conflict, ...]]]:
     """Yield Reconciled if there is evidence of both sides; return the refinement that is left, and the conflicts."""
     if not has_both_sides(refinement.evidence, refinement.sources):
         return refinement, ()
     yield StepStarted("reconcile", _("comparing your documents with the web"))
     clock = context.clock("reconcile")
-    result = yield from resolve_conflicts(
-        refinement.evidence,
-        refinement.sources,
-        refinement.strips,
-        embedder=context.parts.embedder,
-        llm=context.parts.llm,
-        judge=context.settings.conflict_judge,
-        rule=context.settings.conflict_rule,
-        clock=clock,
-    )
+    evidence, sources, settings = refinement.evidence, refinement.sources, context.settings
+    pairs = near_pairs(evidence, sources, refinement.strips, embedder=context.parts.embedder)
+    found = yield from find_contradictions(pairs, settings.conflict_judge, context.parts.llm, clock)
+    result = resolve(found, sources, evidence, settings.conflict_rule)
     yield Reconciled(result.conflicts, result.evidence, clock.cost())
     strips = remaining_strips(result.evidence, refinement)
     return dataclasses.replace(refinement, strips=strips, evidence=result.evidence), result.conflicts

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 import numpy as np
 
 from localcrag.crag.answer.generate import plain_prompt
-from localcrag.crag.context import AskedQuestion, Context
+from localcrag.crag.context import AskedQuestion, Context, Flow
 from localcrag.records.enums import Origin, Skill
 from localcrag.records.errors import GenerationError, StoreError
-from localcrag.records.events import Event, PlainPromptCounted, Retrieved, StepStarted, Warned
+from localcrag.records.events import PlainPromptCounted, Retrieved, StepStarted, Warned
 from localcrag.records.passages import Passage
 from localcrag.records.protocols import ChunkStore, Embedder, VectorIndex, Vectors
 from localcrag.text.lexicon import split_unspaced
@@ -139,7 +139,7 @@ def fuse(rankings: Sequence[Sequence[int]]) -> dict[int, float]:
     return scores
 
 
-def retrieve(asked: AskedQuestion, context: Context) -> Generator[Event, None, tuple[Passage, ...]]:
+def retrieve(asked: AskedQuestion, context: Context) -> Flow[tuple[Passage, ...]]:
     """Yield Retrieved and, for comparison, the length of the prompt that plain RAG would send; return the passages.
 
     Plain RAG would send the first k. More are returned if they are going to be scored.
@@ -160,7 +160,7 @@ def retrieve(asked: AskedQuestion, context: Context) -> Generator[Event, None, t
     return found
 
 
-def search_passages(query: str, question: str, context: Context) -> Generator[Event, None, tuple[Passage, ...]]:
+def search_passages(query: str, question: str, context: Context) -> Flow[tuple[Passage, ...]]:
     """Return the passages for `query`, to be judged by `question`; if the vector index fails, by full text alone.
 
     Raises StoreError if full text fails as well.

@@ -6,16 +6,15 @@ Only retrieval uses the other words. Passages are judged by the question as it w
 from __future__ import annotations
 
 import re
-from collections.abc import Generator, Sequence
 
-from localcrag.crag.context import NO_SECOND_SEARCH, Context
+from localcrag.crag.context import NO_SECOND_SEARCH, Context, Flow
 from localcrag.crag.evaluate import decide, keep, score
 from localcrag.crag.grading import is_scored
 from localcrag.crag.llm_calls import rewrite_with_llm
 from localcrag.crag.retrieve import search_passages
 from localcrag.records.enums import Action, Skill
-from localcrag.records.events import Evaluated, Event, Retried, StepStarted, Warned
-from localcrag.records.passages import GradedPassage, Passage
+from localcrag.records.events import Evaluated, Retried, StepStarted, Warned
+from localcrag.records.passages import GradedPassage
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Message
 from localcrag.text.translation import gettext as _
@@ -68,32 +67,24 @@ def key_words(question: str) -> str:
     return " ".join(kept) or one_line(question)
 
 
-def new_passages(found: Sequence[Passage], known: Sequence[Passage]) -> tuple[Passage, ...]:
-    """Return those of `found` that are not among the `known` ones."""
-    seen = {passage.id for passage in known}
-    return tuple(passage for passage in found if passage.id not in seen)
-
-
 def retry(
     question: str, known: tuple[GradedPassage, ...], action: Action, context: Context
-) -> Generator[Event, None, tuple[tuple[GradedPassage, ...], Action]]:
+) -> Flow[tuple[tuple[GradedPassage, ...], Action]]:
     """Return the best passages of both attempts with their action, or those of the first if there is no second."""
     if action is Action.CORRECT or not context.settings.retry or not known or not is_scored(known):
         return known, action
     if context.budget.spent(NO_SECOND_SEARCH):
-        yield Warned(
-            _(
-                "The documents were not searched again in other words: %(why)s.",
-                why=context.budget.exhaustion_reason,
-            )
-        )
+        why = context.budget.exhaustion_reason
+        yield Warned(_("The documents were not searched again in other words: %(why)s.", why=why))
         return known, action
     yield StepStarted("retry", _("searching again in other words"))
     clock = context.clock("retry")
     asked = prompt(question)
     written = yield from rewrite_with_llm(Skill.OTHER_WORDS, asked, DECODING, context, clock)
     query = accept(written, question)
-    found = new_passages((yield from search_passages(query, question, context)), known)
+    seen = {passage.id for passage in known}
+    found = yield from search_passages(query, question, context)
+    found = tuple(passage for passage in found if passage.id not in seen)
     yield Retried(query, found, clock.cost())
     if not found:
         return known, action

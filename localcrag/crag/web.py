@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
-from localcrag.crag.context import NO_SECOND_SEARCH, Clock, Context, WebParts
+from localcrag.crag.context import NO_SECOND_SEARCH, Clock, Context, Flow, WebParts
 from localcrag.crag.evaluate import score
 from localcrag.crag.grading import is_scored
 from localcrag.crag.llm_calls import rewrite_with_llm
 from localcrag.records.enums import NotAsked, Origin, Skill, WebMode
 from localcrag.records.errors import ConsentMissing, ForbiddenTerm, SearchError
-from localcrag.records.events import Event, QueryProposed, SearchBegun, Searched, StepStarted, Warned
+from localcrag.records.events import QueryProposed, SearchBegun, Searched, StepStarted, Warned
 from localcrag.records.passages import GradedPassage, Passage
 from localcrag.records.protocols import Decoding, Embedder, RateLimit, WebSearch
 from localcrag.records.run import Message, WebAnswer, WebResult, WebUse
@@ -112,15 +111,11 @@ CONSENT_IMPOSSIBLE = gettext_noop(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SpeculativeSearch:
-    """A search that began before the decision; `answer` may still be pending."""
-
-    query: str
-    answer: Future[WebAnswer]
+SpeculativeSearch = tuple[str, Future[WebAnswer]]
+"""The query of a search that began before the decision, and its answer, which may still be pending."""
 
 
-def ask(query: str, parts: WebParts, settings: Settings, clock: Clock) -> Generator[Event, None, WebUse]:
+def ask(query: str, parts: WebParts, settings: Settings, clock: Clock) -> Flow[WebUse]:
     """Search the web for `query` if everything allows it, and return the result.
 
     The clock stops while a person decides. Raises StoreError.
@@ -145,14 +140,13 @@ def ask(query: str, parts: WebParts, settings: Settings, clock: Clock) -> Genera
     return (yield from _outcome(allowed, partial(parts.send, allowed)))
 
 
-def start_speculative_search(
-    question: str, parts: WebParts, settings: Settings
-) -> Generator[Event, None, SpeculativeSearch | None]:
-    """Begin to search for the question itself, if the settings want that and nothing has to be waited for.
+def search_speculatively(question: str, context: Context) -> Flow[SpeculativeSearch | None]:
+    """Begin to search for the question itself before the decision, if the settings want that and nothing has to wait.
 
     No caller has to wait for the thread: it ends within the search server's time limit. Raises StoreError.
     """
-    if not settings.web_speculative or settings.web is not WebMode.ALWAYS:
+    parts, settings = context.web, context.settings
+    if parts is None or not settings.web_speculative or settings.web is not WebMode.ALWAYS:
         return None
     query = _sendable(question, parts.web, settings)
     if not query:
@@ -160,19 +154,13 @@ def start_speculative_search(
     answer: Future[WebAnswer] = Future()
     if known := parts.cached(query):
         answer.set_result(known)
-        return SpeculativeSearch(query, answer)
+        return query, answer
     # A claim returns the seconds to wait, and a search ahead of the decision does not wait.
     if parts.rate_limit and parts.rate_limit.claim(settings.web_per_minute):
         return None
     threading.Thread(target=_fulfil, args=(answer, query, parts), name="search ahead", daemon=True).start()
     yield SearchBegun(query)
-    return SpeculativeSearch(query, answer)
-
-
-def collect(ahead: SpeculativeSearch) -> Generator[Event, None, WebUse]:
-    """Return the result of a search that began before the decision, waiting if necessary. Raises StoreError."""
-    yield StepStarted("search", _("waiting for your SearXNG"))
-    return (yield from _outcome(ahead.query, ahead.answer.result))
+    return query, answer
 
 
 def _sendable(query: str, web: WebSearch, settings: Settings) -> str | None:
@@ -185,9 +173,7 @@ def _sendable(query: str, web: WebSearch, settings: Settings) -> str | None:
     return web.wording(kept)
 
 
-def _allowed(
-    proposed: str, parts: WebParts, settings: Settings, clock: Clock
-) -> Generator[Event, None, str | NotAsked]:
+def _allowed(proposed: str, parts: WebParts, settings: Settings, clock: Clock) -> Flow[str | NotAsked]:
     """Return the query that the person allows to be sent, or the reason why none may be."""
     if parts.consent is None:
         yield Warned(_(CONSENT_IMPOSSIBLE))
@@ -208,7 +194,7 @@ def _allowed(
     return query
 
 
-def _wait(rate_limit: RateLimit | None, per_minute: int) -> Generator[Event, None, None]:
+def _wait(rate_limit: RateLimit | None, per_minute: int) -> Flow[None]:
     """Wait until a query may be sent, and count it."""
     while rate_limit and (seconds := rate_limit.claim(per_minute)):
         doing = ngettext(
@@ -221,7 +207,7 @@ def _wait(rate_limit: RateLimit | None, per_minute: int) -> Generator[Event, Non
         rate_limit.pause(min(seconds, MAX_PAUSE))
 
 
-def _outcome(query: str, get: Callable[[], WebAnswer]) -> Generator[Event, None, WebUse]:
+def _outcome(query: str, get: Callable[[], WebAnswer]) -> Flow[WebUse]:
     try:
         answer = get()
     except ForbiddenTerm as error:
@@ -230,14 +216,9 @@ def _outcome(query: str, get: Callable[[], WebAnswer]) -> Generator[Event, None,
     except SearchError as error:
         yield Warned(_("The web search failed. %(error)s", error=error))
         return WebUse(used=True, query=query, error=str(error))
-    for engine, reason in answer.failed_engines:
-        yield Warned(
-            _(
-                "The search engine %(engine)s behind SearXNG did not answer (%(reason)s); the others did.",
-                engine=engine,
-                reason=reason,
-            )
-        )
+    for engine, why in answer.failed_engines:
+        text = gettext_noop("The search engine %(engine)s behind SearXNG did not answer (%(reason)s); the others did.")
+        yield Warned(_(text, engine=engine, reason=why))
     return _web_use(query, answer)
 
 
@@ -253,37 +234,26 @@ def _fulfil(answer: Future[WebAnswer], query: str, parts: WebParts) -> None:
         answer.set_exception(error)
 
 
-def search_speculatively(question: str, context: Context) -> Generator[Event, None, SpeculativeSearch | None]:
-    """Begin to search for the question itself before the decision, if the settings want that."""
-    web = context.web
-    return (yield from start_speculative_search(question, web, context.settings)) if web else None
-
-
 def search(
     question: str, local: Sequence[GradedPassage], ahead: SpeculativeSearch | None, context: Context
-) -> Generator[Event, None, tuple[tuple[GradedPassage, ...], WebUse]]:
+) -> Flow[tuple[tuple[GradedPassage, ...], WebUse]]:
     """Yield Searched, and return graded web passages and how the web was used; both empty if it may not be asked."""
     web = context.web
     if web is None or (local and not is_scored(local)):
         return (), WebUse()
     clock = context.clock("search")
     if ahead:
-        use = yield from collect(ahead)
+        yield StepStarted("search", _("waiting for your SearXNG"))
+        query, answer = ahead
+        use = yield from _outcome(query, answer.result)
     elif context.budget.spent(NO_SECOND_SEARCH):
         yield Warned(_("The web was not searched: %(why)s.", why=context.budget.exhaustion_reason))
         use = WebUse(not_asked=NotAsked.NO_TIME)
     else:
-        query = yield from _query(question, context, clock)
-        use = yield from ask(query, web, context.settings, clock)
+        yield StepStarted("search", _("writing a web query"))
+        written = yield from rewrite_with_llm(Skill.QUERIES, prompt(question), DECODING, context, clock)
+        use = yield from ask(accept(written, question), web, context.settings, clock)
     passages = to_passages(question, use.results, embedder=context.parts.embedder)
     graded = yield from score(question, passages, context, clock)
     yield Searched(use, graded, clock.cost())
     return graded, use
-
-
-def _query(question: str, context: Context, clock: Clock) -> Generator[Event, None, str]:
-    """Return the question as a query for a search engine."""
-    yield StepStarted("search", _("writing a web query"))
-    asked = prompt(question)
-    written = yield from rewrite_with_llm(Skill.QUERIES, asked, DECODING, context, clock)
-    return accept(written, question)

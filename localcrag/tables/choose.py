@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from localcrag.records.enums import Grade, Operation, Origin
@@ -42,11 +42,6 @@ class Candidate:
         """The names of its columns, in lower case."""
         return tuple(name.casefold() for name in self.table.header)
 
-    @property
-    def may_have_rows(self) -> bool:
-        """Whether a row meets the conditions, or may meet them."""
-        return bool(may_meet(self.plan.tests, self.plan.known.rows))
-
 
 def names_of(document: str, title: str | None, section: str | None) -> list[str]:
     """Return the names of a document, and of the section that contains a table."""
@@ -54,17 +49,26 @@ def names_of(document: str, title: str | None, section: str | None) -> list[str]
     return [name for name in (stem, title, section) if name]
 
 
-def without_copies(found: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates without tables that are copies of another, as of a file that was added twice."""
-    kept: dict[tuple[object, ...], Candidate] = {}
-    for one in found:
-        kept.setdefault((one.table.header, tuple(row.cells for row in one.table.rows)), one)
-    return list(kept.values())
-
-
 def chunk_of(passage: GradedPassage) -> int:
     """Return the id of the chunk that a passage of a document consists of, or begins with."""
     return int(passage.id.removeprefix("chunk-"))
+
+
+@dataclass(frozen=True, slots=True)
+class _Documents:
+    """The documents to search: those with the ids `within`, or all. `read` are the tables of those that were read."""
+
+    store: ChunkStore
+    within: Collection[int] | None
+    read: dict[str, Tables] = field(default_factory=dict)
+
+    def tables(self, name: str, chunk: int, *, paged: bool) -> Tables:
+        """Return the tables of the document with this name, to which a chunk belongs."""
+        if name not in self.read:
+            text = self.store.excerpt(chunk, 0, LONGEST_TEXT)
+            # The text of a longer document is cut off, and perhaps in the middle of a table.
+            self.read[name] = Tables(text if len(text) < LONGEST_TEXT else "", paged=paged)
+        return self.read[name]
 
 
 MOST_CHUNKS = 30
@@ -73,23 +77,13 @@ MOST_PAGES = 50
 """Maximum number of pages of a document that are read for tables with the same columns."""
 
 
-def rivals(
-    request: Request,
-    found: Sequence[Candidate],
-    store: ChunkStore,
-    within: Collection[int] | None,
-    texts: Mapping[str, Tables],
-) -> list[Candidate]:
-    """Return candidates with the same columns as those found, of whose tables no part was retrieved.
-
-    `within` are the ids of the documents to search, None for all; `texts` are documents that were already read, by
-    name.
-    """
+def rivals(request: Request, found: Sequence[Candidate], documents: _Documents) -> list[Candidate]:
+    """Return candidates with the same columns as those found, of whose tables no part was retrieved."""
     seen = {(one.document, one.table.start) for one in found}
     made: list[Candidate] = []
     for header in dict.fromkeys(one.header for one in found):
         own = {one.document: chunk_of(one.passages[0]) for one in found if one.header == header and one.passages}
-        for document, title, table in _tables_with_columns(header, own, store, within, texts):
+        for document, title, table in _tables_with_columns(header, own, documents):
             place = (document, table.start)
             if place in seen or tuple(name.casefold() for name in table.header) != header:
                 continue
@@ -108,35 +102,28 @@ def _joint_plan(request: Request, table: Table, rival: Table, names: Sequence[st
     """
     both = replace(table, rows=(*table.rows, *rival.rows), caption=rival.caption, section=rival.section)
     plan = build_plan(request, both, names)
-    if plan is None:
-        return None
-    return plan if set(rival.rows).intersection(may_meet(plan.tests, plan.known.rows)) else None
+    counts = plan and set(rival.rows).intersection(may_meet(plan.tests, plan.known.rows))
+    return plan if counts else None
 
 
 def _tables_with_columns(
-    header: Sequence[str],
-    own: Mapping[str, int],
-    store: ChunkStore,
-    within: Collection[int] | None,
-    texts: Mapping[str, Tables],
+    header: Sequence[str], own: Mapping[str, int], documents: _Documents
 ) -> Iterator[tuple[str, str | None, Table]]:
     """Yield document, title and table for each table with these columns, in documents that full-text search finds.
 
     The documents of `own`, given with a chunk of each, are always read: a long table can fill all results of a search.
     """
-    others = _other_documents(list(own.values()), store, within)
+    store, within = documents.store, documents.within
+    every = {document.id for document in store.documents()} if within is None else set(within)
+    others = every - set(store.documents_of(list(own.values())).values())
     ids = [*own.values(), *(store.full_text(" ".join(header), MOST_CHUNKS, others) if others else ())]
     chunks, titles = store.chunks(ids), store.titles(ids)
-    documents: dict[str, int] = {}
+    first: dict[str, int] = {}
     for chunk in ids:
         if chunk in chunks:
-            documents.setdefault(chunks[chunk][0], chunk)
-    for document, chunk in documents.items():
-        read = texts.get(document)
-        if read is None:
-            text = store.excerpt(chunk, 0, LONGEST_TEXT)
-            # The text of a longer document is cut off, and perhaps in the middle of a table.
-            read = Tables(text if len(text) < LONGEST_TEXT else "", paged=chunks[chunk][1].page is not None)
+            first.setdefault(chunks[chunk][0], chunk)
+    for document, chunk in first.items():
+        read = documents.tables(document, chunk, paged=chunks[chunk][1].page is not None)
         end = -1
         for number, place in enumerate(pages_with_columns(read.text, header)):
             if place < end or number >= MOST_PAGES:
@@ -144,12 +131,6 @@ def _tables_with_columns(
             for table in read.on_page(place):
                 end = max(end, table.end)
                 yield document, titles.get(chunk), table
-
-
-def _other_documents(own: Sequence[int], store: ChunkStore, within: Collection[int] | None) -> set[int]:
-    """Return the ids of the documents that may be searched, without those of these chunks."""
-    every = {document.id for document in store.documents()} if within is None else set(within)
-    return every - set(store.documents_of(own).values())
 
 
 WORDS_AFTER_NUMBER = 3
@@ -168,51 +149,47 @@ def candidates(
     seems to say what would be computed. Tables with the same columns in the documents `within`, which retrieval missed,
     are candidates as well: an answer from one table alone would ignore the others.
     """
-    texts: dict[str, Tables] = {}
-    found = [
-        Candidate(plan, str(first.document), first.title, tuple(own))
-        for table, first, own in _tables(passages, store, texts)
-        if (plan := build_plan(request, table, _names(first)))
-    ]
-    named = _best_named(request, without_copies([*found, *rivals(request, found, store, within, texts)]))
+    documents = _Documents(store, within)
+    found = []
+    for table, first, own in _tables(passages, documents):
+        # The section of a passage names its tables only if the document has pages.
+        section = first.section if first.page is not None else None
+        if plan := build_plan(request, table, names_of(str(first.document), first.title, section)):
+            found.append(Candidate(plan, str(first.document), first.title, tuple(own)))
+    # Of copies of a table, as in a file that was added twice, the first counts.
+    kept: dict[tuple[object, ...], Candidate] = {}
+    for one in (*found, *rivals(request, found, documents)):
+        kept.setdefault((one.table.header, tuple(row.cells for row in one.table.rows)), one)
+    named = _best_named(request, list(kept.values()))
     if len(named) > 1:
-        named = [one for one in named if one.may_have_rows] or named
+        named = [one for one in named if may_meet(one.plan.tests, one.plan.known.rows)] or named
     if len(named) == 1 and not named[0].passages:
         return []  # A table that retrieval missed is hardly the one that is meant.
-    kept = [one for one in named if _is_relevant(one, passages) and not _is_stated(one, request, passages)]
-    headers = {one.header for one in kept}
-    return [one for one in named if one in kept or one.header in headers]
-
-
-def _names(passage: GradedPassage) -> list[str]:
-    """Return the names of a passage's document; with the passage's section, if the document has pages."""
-    return names_of(passage.document or "", passage.title, passage.section if passage.page is not None else None)
+    fit = [one for one in named if _is_relevant(one, passages) and not _is_stated(one, request, passages)]
+    headers = {one.header for one in fit}
+    return [one for one in named if one.header in headers]
 
 
 def _tables(
-    passages: Sequence[GradedPassage], store: ChunkStore, texts: dict[str, Tables]
+    passages: Sequence[GradedPassage], documents: _Documents
 ) -> Iterator[tuple[Table, GradedPassage, list[GradedPassage]]]:
     """Yield each table on the pages of passages that contain a part of a table.
 
-    With each table come a passage of its document and the passages that contain a part of it, possibly none. Documents
-    that are read are added to `texts`.
+    With each table come a passage of its document and the passages that contain a part of it, possibly none.
     """
     seen: set[tuple[str, int]] = set()
-    read: set[tuple[str, int]] = set()
+    known: set[tuple[str, int]] = set()
     local = [one for one in passages if one.origin is Origin.LOCAL and one.document and one.start is not None]
     for passage in local:
         name = str(passage.document)
         if not any(block.kind in _TABLE for block in split_blocks(passage.text)) and not passage.lead:
             continue
-        if name not in texts:
-            text = store.excerpt(chunk_of(passage), 0, LONGEST_TEXT)
-            # The text of a longer document is cut off, and perhaps in the middle of a table.
-            texts[name] = Tables(text if len(text) < LONGEST_TEXT else "", paged=passage.page is not None)
-        page = texts[name].text.rfind(PAGE_BREAK, 0, passage.start or 0)
-        if (name, page) in read:
+        read = documents.tables(name, chunk_of(passage), paged=passage.page is not None)
+        page = read.text.rfind(PAGE_BREAK, 0, passage.start or 0)
+        if (name, page) in known:
             continue
-        read.add((name, page))
-        for table in texts[name].on_page(passage.start or 0):
+        known.add((name, page))
+        for table in read.on_page(passage.start or 0):
             if (name, table.start) not in seen:
                 seen.add((name, table.start))
                 own = [one for one in local if one.document == name and overlaps(one, table.start, table.end)]
@@ -233,10 +210,8 @@ def _best_named(request: Request, found: Sequence[Candidate]) -> list[Candidate]
 
     def named(one: Candidate) -> tuple[int, int]:
         document_stems = content_stems(f"{PurePath(one.document).stem} {one.title or ''}".replace("_", " "))
-        cells = {
-            stem for test in one.plan.tests if isinstance(test.value, str)
-            for value in (test.value, *test.others) for stem in content_stems(value)
-        }  # fmt: skip
+        values = [value for test in one.plan.tests for value in (test.value, *test.others) if isinstance(value, str)]
+        cells = content_stems(" ".join(values))
         return len((content_stems(one.table.name) | cells) & asked), len((document_stems | cells) & asked)
 
     best = max(map(named, found), default=(0, 0))
@@ -261,18 +236,15 @@ def _is_stated(one: Candidate, request: Request, passages: Sequence[GradedPassag
     nouns = _nouns(request)
     asks = set(stems_of(request.asks))
     about = nouns | content_stems(one.plan.column.name) if one.plan.column else nouns
-    if one.plan.operation is Operation.COUNT:
-        return any(_counts(words, nouns) for words in _sentences(passages))
-    return any(
-        asks <= set(words) and about & set(words) and any(map(_is_number, words)) for words in _sentences(passages)
-    )
-
-
-def _counts(words: Sequence[str], nouns: set[str]) -> bool:
-    """Return whether a sentence has a number of the things that `nouns` name: "45 permanent employees"."""
-    return any(
-        _is_number(word) and nouns & set(words[at + 1 : at + 1 + WORDS_AFTER_NUMBER]) for at, word in enumerate(words)
-    )
+    for words in _sentences(passages):
+        numbers = [at for at, word in enumerate(words) if word.isdigit() or word in _NUMBERS]
+        if one.plan.operation is Operation.COUNT:
+            # A number of the things that `nouns` name: "45 permanent employees".
+            if any(nouns & set(words[at + 1 : at + 1 + WORDS_AFTER_NUMBER]) for at in numbers):
+                return True
+        elif numbers and asks <= set(words) and about & set(words):
+            return True
+    return False
 
 
 def _sentences(passages: Sequence[GradedPassage]) -> Iterator[list[str]]:
@@ -287,12 +259,8 @@ def _sentences(passages: Sequence[GradedPassage]) -> Iterator[list[str]]:
 def _nouns(request: Request) -> set[str]:
     """Return the words for what is counted or listed; if there is no such noun, all meaningful words."""
     words = [word.stem for word in words_of(request.rest[request.target or 0 :])]
-    first = next((at for at, word in enumerate(words) if word not in FUNCTION_WORDS), 0)
     if request.target is None:
         return set(words) - FUNCTION_WORDS
+    first = next((at for at, word in enumerate(words) if word not in FUNCTION_WORDS), 0)
     behind = next((at for at, word in enumerate(words) if at > first and word in FUNCTION_WORDS), len(words))
     return set(words[first:behind])
-
-
-def _is_number(word: str) -> bool:
-    return word.isdigit() or word in _NUMBERS

@@ -30,16 +30,15 @@ DIGITS = 60
 MIN_ADDENDS = 3
 """Minimum number of other rows for the last row to be suspected as their total; with two, a match may be chance."""
 _UNIT_PRICE = re.compile(
-    r"\bunit (?:price|cost|fee)\b|\b(?:hourly|daily|weekly|monthly|day) (?:rate|wage)\b"
+    r"(?i)\bunit (?:price|cost|fee)\b|\b(?:hourly|daily|weekly|monthly|day) (?:rate|wage)\b"
     r"|\bper (?:unit|piece|item|hour|day|night|week|month|kg|km|litre|liter|kwh|m²)\b"
-    r"|\beach\W*\Z|\brate\W*\Z|(?:[€$£]|EUR|USD|CHF|GBP|km)/\w",
-    re.IGNORECASE,
+    r"|\beach\W*\Z|\brate\W*\Z|(?:[€$£]|EUR|USD|CHF|GBP|km)/\w"
 )
 """Headers of columns with unit prices or rates, which are not added up."""
-_PRICE = re.compile(r"(?:price|rate)\W*(?:[(\[].*)?", re.IGNORECASE)
-_RUNNING = re.compile(r"\b(?:cumulative|cumulated|running|ytd|(?:year )?to date|kumuliert)\b", re.IGNORECASE)
+_PRICE = re.compile(r"(?i)(?:price|rate)\W*(?:[(\[].*)?")
+_RUNNING = re.compile(r"(?i)\b(?:cumulative|cumulated|running|ytd|(?:year )?to date|kumuliert)\b")
 """Headers of columns with running totals, which are not added up."""
-_BALANCE = re.compile(r"\bbalance\b", re.IGNORECASE)
+_BALANCE = re.compile(r"(?i)\bbalance\b")
 
 
 class Refused(Exception):
@@ -61,6 +60,10 @@ class Work:
     @property
     def rows(self) -> list[Row]:
         return [self.plan.known.rows[at] for at in self.at]
+
+    def leave_out(self, at: int, column: Column) -> None:
+        """Count a row as left out because of its cell in a column."""
+        self.left_out[unknown_reason(column, self.plan.known.rows[at].cells[column.at])] += 1
 
     @property
     def column(self) -> Column:
@@ -84,20 +87,8 @@ class OperationResult:
 
 def select(work: Work, tests: Sequence[Test]) -> None:
     """Keep the rows that meet all conditions. Raises Refused if a column cannot be compared."""
-    for test in tests:
-        if problem := _comparison_problem(test):
-            raise Refused(problem)
-        if _is_sign_ambiguous(test):
-            raise Refused(
-                _(
-                    "%(column)s has values below zero, and it is unclear whether the question means them",
-                    column=test.column.name,
-                )
-            )
-        if with_year(test) is None:
-            raise Refused(
-                _("%(column)s covers several years, and the question does not name one", column=test.column.name)
-            )
+    if problem := next(filter(None, map(_comparison_problem, tests)), ""):
+        raise Refused(problem)
     kept = []
     for at, row in enumerate(work.plan.known.rows):
         met = [meets(test, at, row.cells[test.column.at]) for test in tests]
@@ -110,23 +101,26 @@ def select(work: Work, tests: Sequence[Test]) -> None:
             # “Not red” would keep or drop rows without a colour only by a guess.
             if test.negated:
                 raise Refused(_("%(column)s is empty in rows that the question may mean", column=unknown.name))
-            work.left_out[unknown_reason(unknown, row.cells[unknown.at])] += 1
+            work.leave_out(at, unknown)
     work.at = kept
 
 
 def _comparison_problem(test: Test) -> str:
     """Return why a condition cannot be applied to its columns; empty if it can."""
-    relative = test.relative
+    relative, column, rows = test.relative, test.column.name, test.column.values
     problem = test.column.problem or (test.than.problem if test.than else "") or (relative.problem if relative else "")
-    if problem or relative is None:
+    if problem:
         return problem
-    rows = test.column.values
-    if rows and all(meets(test, at, "") is None for at in range(len(rows))):
+    if relative and rows and all(meets(test, at, "") is None for at in range(len(rows))):
         return _(
             "the dates in %(column)s do not say whether they are “%(words)s”; use the table's wording, such as "
             "“%(example)s”",
-            column=test.column.name, words=relative.written, example=next(iter(test.column.moments), ""),
+            column=column, words=relative.written, example=next(iter(test.column.moments), ""),
         )  # fmt: skip
+    if _is_sign_ambiguous(test):
+        return _("%(column)s has values below zero, and it is unclear whether the question means them", column=column)
+    if with_year(test) is None:
+        return _("%(column)s covers several years, and the question does not name one", column=column)
     return ""
 
 
@@ -153,7 +147,7 @@ def selected_amounts(work: Work) -> list[Amount]:
             kept.append(at)
             amounts.append(value)
         else:
-            work.left_out[unknown_reason(column, work.plan.known.rows[at].cells[column.at])] += 1
+            work.leave_out(at, column)
     work.at = kept
     if len(kept) > 1:
         refuse_hidden_total(work, kept)
@@ -204,9 +198,8 @@ def refuse_hidden_total(work: Work, at: Sequence[int]) -> None:
 def refuse_percentages(column: Column) -> None:
     """Raise Refused if the column is in percent."""
     if column.unit == "percent":
-        raise Refused(
-            _("%(column)s is in percent; percentages of different things cannot be added up", column=column.name)
-        )
+        name = column.name
+        raise Refused(_("%(column)s is in percent; percentages of different things cannot be added up", column=name))
 
 
 def compute_groups(work: Work, operation: Callable[[Work], OperationResult]) -> OperationResult:
@@ -220,30 +213,25 @@ def compute_groups(work: Work, operation: Callable[[Work], OperationResult]) -> 
         refuse_unsummable(work.column, plan.known.columns)
     elif plan.operation is not Operation.COUNT:
         refuse_percentages(work.column)
-    groups: list[ResultGroup] = []
-    values: list[Decimal] = []
-    units: set[str] = set()
+    found: list[tuple[ResultGroup, Decimal, str]] = []
     counted: list[int] = []
     for name, rows in _rows_by_name(work).items():
         own = Work(replace(plan, by=None), rows)
         result = _result(own, operation)
         work.left_out.update(own.left_out)
         work.notes.extend(note for note in own.notes if note not in work.notes)
-        if result is None:
-            continue
-        groups.append(ResultGroup(name, result[0], len(own.at)))
-        values.append(result[1])
-        units.add(result[2])
-        counted += own.at
+        if result:
+            text, value, unit = result
+            found.append((ResultGroup(name, text, len(own.at)), value, unit))
+            counted += own.at
     work.at = sorted(counted)
-    if plan.pick is None or not groups:
-        return OperationResult(groups=tuple(groups))
-    if len(units) > 1:
+    if plan.pick is None or not found:
+        return OperationResult(groups=tuple(group for group, _value, _unit in found))
+    if len({unit for _group, _value, unit in found}) > 1:
         raise Refused(work.column.problem)
-    best = max(values) if plan.pick is Operation.MAXIMUM else min(values)
-    named = [group.name for group, value in zip(groups, values, strict=True) if value == best]
-    order = sorted(range(len(groups)), key=lambda at: values[at], reverse=plan.pick is Operation.MAXIMUM)
-    return OperationResult(", ".join(named), groups=tuple(groups[at] for at in order))
+    found.sort(key=lambda one: one[1], reverse=plan.pick is Operation.MAXIMUM)
+    named = [group.name for group, value, _unit in found if value == found[0][1]]
+    return OperationResult(", ".join(named), groups=tuple(group for group, _value, _unit in found))
 
 
 def _result(own: Work, operation: Callable[[Work], OperationResult]) -> tuple[str, Decimal, str] | None:
@@ -269,7 +257,7 @@ def _rows_by_name(work: Work) -> dict[str, list[int]]:
     if by is None:
         return {}
     if work.plan.period:
-        return _rows_by_period(work)
+        return _rows_by_period(work, by, work.plan.period)
     names: dict[str, str] = {}
     rows: dict[str, list[int]] = {}
     for at in work.at:
@@ -282,35 +270,24 @@ def _rows_by_name(work: Work) -> dict[str, list[int]]:
     return rows
 
 
-def _rows_by_period(work: Work) -> dict[str, list[int]]:
+def _rows_by_period(work: Work, by: Column, period: str) -> dict[str, list[int]]:
     """Return the rows of each period, by its name, in the order of time. Raises Refused for a date without a year."""
-    by, period = work.plan.by, work.plan.period
     found: dict[tuple[int, int, int], list[int]] = {}
     for at in work.at:
-        value = by.values[at] if by else None
-        text = isinstance(value, Moment) and value.year is not None and _tells_period(value, period)
-        if by is None or not isinstance(value, Moment) or not text:
-            if by and isinstance(value, Moment) and value.year is None:
-                raise Refused(_("the dates in %(column)s have no year", column=by.name))
-            cell = work.plan.known.rows[at].cells[by.at] if by else ""
-            work.left_out[unknown_reason(by, cell) if by else ""] += 1
+        value = by.values[at]
+        if isinstance(value, Moment) and value.year is None:
+            raise Refused(_("the dates in %(column)s have no year", column=by.name))
+        month, day = (value.month or 0, value.day or 0) if isinstance(value, Moment) else (0, 0)
+        if not isinstance(value, Moment) or (period != "year" and not month) or (period == "day" and not day):
+            work.leave_out(at, by)
             continue
-        month = value.month or 0
         part = {"year": 0, "quarter": -(-month // MONTHS_PER_QUARTER)}.get(period, month)
-        day = (value.day or 0) if period == "day" else 0
-        found.setdefault((value.year or 0, part, day), []).append(at)
-    return {_period_name(*key, period): found[key] for key in sorted(found)}
-
-
-def _tells_period(value: Moment, period: str) -> bool:
-    """Return whether a moment is precise enough to tell its period."""
-    return period == "year" or (value.month is not None and (period != "day" or value.day is not None))
-
-
-def _period_name(year: int, part: int, day: int, period: str) -> str:
-    if period == "quarter":
-        return f"Q{part} {year}"
-    return str(Moment(year, part or None, day or None))
+        found.setdefault((value.year or 0, part, day if period == "day" else 0), []).append(at)
+    is_quarter = period == "quarter"
+    return {
+        f"Q{part} {year}" if is_quarter else str(Moment(year, part or None, day or None)): rows
+        for (year, part, day), rows in sorted(found.items())
+    }
 
 
 PERCENTAGE_STEP = Decimal("0.01")
@@ -367,14 +344,12 @@ def extreme_difference(work: Work) -> OperationResult:
         values = [column.values[at] for column in plan.side_columns]
         amounts = [value.value for value in values if isinstance(value, Amount)]
         if len(amounts) < len(values):
-            column = next(one for one in plan.side_columns if not isinstance(one.values[at], Amount))
-            work.left_out[unknown_reason(column, plan.known.rows[at].cells[column.at])] += 1
+            work.leave_out(at, next(one for one in plan.side_columns if not isinstance(one.values[at], Amount)))
             continue
         base = amounts[plan.side_columns.index(plan.percent_of)] if plan.percent_of else Decimal(1)
         if plan.percent_of and not base:
-            raise Refused(
-                _("%(column)s is zero in one row, so no percentage can be computed", column=plan.percent_of.name)
-            )
+            name = plan.percent_of.name
+            raise Refused(_("%(column)s is zero in one row, so no percentage can be computed", column=name))
         with localcontext(prec=DIGITS):
             found[at] = abs(amounts[0] - amounts[1]), base
     if not found:
@@ -387,10 +362,8 @@ def extreme_difference(work: Work) -> OperationResult:
     part, whole = found[work.at[0]]
     if plan.percent_of:
         return OperationResult(_percentage(work, part, whole))
-    first = plan.side_columns[0]
-    return OperationResult(
-        format_amount(part, [*first.amounts, *plan.side_columns[1].amounts], first.mark, first.shown_unit)
-    )
+    first, second = plan.side_columns
+    return OperationResult(format_amount(part, [*first.amounts, *second.amounts], first.mark, first.shown_unit))
 
 
 def _count_difference(work: Work) -> OperationResult:
@@ -399,10 +372,8 @@ def _count_difference(work: Work) -> OperationResult:
     for side in sides:
         # Both sides can leave out the same rows, so for each reason only the larger number counts.
         work.left_out.update(side.left_out - work.left_out)
-    groups = [
-        ResultGroup(_describe_tests(tests), str(len(side.at)), len(side.at))
-        for tests, side in zip(work.plan.sides, sides, strict=True)
-    ]
+    pairs = zip(work.plan.sides, sides, strict=True)
+    groups = [ResultGroup(_describe_tests(tests), str(len(side.at)), len(side.at)) for tests, side in pairs]
     work.at = sorted({at for side in sides for at in side.at})
     return OperationResult(str(len(sides[0].at) - len(sides[1].at)), groups=tuple(groups))
 
@@ -412,19 +383,16 @@ def share(work: Work) -> OperationResult:
 
     Raises Refused if a value is missing or below zero, or the whole is zero.
     """
-    plan = work.plan
+    plan, column = work.plan, work.plan.column
     totals, groups = [], []
-    for name, tests in zip((_("all"), _describe_tests(plan.sides[1])), plan.sides, strict=True):
+    for tests in plan.sides:
         own = _side(work, tests)
         if own.left_out:
             raise Refused("; ".join(own.left_out))
         amounts = _side_amounts(own)
         totals.append(exact_sum(amounts))
-        column = plan.column
         result = format_amount(totals[-1], amounts, column.mark, column.shown_unit) if column else str(len(own.at))
-        groups.append(
-            ResultGroup(_describe_tests(plan.sides[0]) or name if tests is plan.sides[0] else name, result, len(own.at))
-        )
+        groups.append(ResultGroup(_describe_tests(tests) or _("all"), result, len(own.at)))
         # The part comes last, so its rows are the ones that the run shows.
         work.at = own.at
     if totals[0] <= 0:
@@ -480,14 +448,13 @@ def compute(plan: TablePlan, document: str, title: str | None) -> Computation:
     """
     table = plan.known.table
     tests = with_years(plan.tests)
-    relative_days = [
-        test.relative for test in (*tests, *(test for side in plan.sides for test in side)) if test.relative
-    ]
+    relative_days = [test.relative for test in sum(plan.sides, tuple(tests)) if test.relative]
     work, refused, found = Work(plan, list(range(len(plan.known.rows)))), "", OperationResult()
     work.notes += dict.fromkeys(relative.note for relative in relative_days if not relative.problem)
+    operation = _OPERATIONS[plan.operation]
     try:
         select(work, tests)
-        found = compute_groups(work, _OPERATIONS[plan.operation]) if plan.by else _OPERATIONS[plan.operation](work)
+        found = compute_groups(work, operation) if plan.by else operation(work)
     except Refused as error:
         refused = str(error)
     rows = work.rows
@@ -522,10 +489,8 @@ def _named(plan: TablePlan) -> str | None:
     names = [column.name for column in plan.side_columns]
     if not names or not plan.pick:
         return " − ".join(names) or (plan.column.name if plan.column else None)
-    both = _(" and ").join(names)
-    return (
-        _("%(columns)s, in percent of %(base)s", columns=both, base=plan.percent_of.name) if plan.percent_of else both
-    )
+    both, base = _(" and ").join(names), plan.percent_of
+    return _("%(columns)s, in percent of %(base)s", columns=both, base=base.name) if base else both
 
 
 def _left_out(work: Work) -> Iterator[SkippedRows]:
@@ -619,12 +584,12 @@ def _extreme(work: Work) -> OperationResult:
         value = column.values[at]
         rank = value.value if isinstance(value, Amount) else value.first if isinstance(value, Moment) else None
         if rank is None:
-            work.left_out[unknown_reason(column, work.plan.known.rows[at].cells[column.at])] += 1
+            work.leave_out(at, column)
         else:
             ranks.append((at, rank))
-    if not ranks and column.moments:
-        raise Refused(_("the dates in %(column)s have no year", column=column.name))
     if not ranks:
+        if column.moments:
+            raise Refused(_("the dates in %(column)s have no year", column=column.name))
         work.at = []
         return OperationResult()
     if column.mixed and len({value.unit for at, _ in ranks if isinstance(value := column.values[at], Amount)}) > 1:
@@ -632,13 +597,12 @@ def _extreme(work: Work) -> OperationResult:
     # A cell with a digit that is no plain value, such as "12–15", may be the extreme one.
     cells = [work.plan.known.rows[at].cells[column.at] for at in work.at if column.values[at] is None]
     if unread := next(filter(has_digit, cells), ""):
-        raise Refused(
-            _("%(column)s is “%(cell)s”, which may be the lowest or highest value", column=column.name, cell=unread)
-        )
-    ranks.sort(key=lambda one: one[1], reverse=work.plan.operation is Operation.MAXIMUM)
+        name = column.name
+        raise Refused(_("%(column)s is “%(cell)s”, which may be the lowest or highest value", column=name, cell=unread))
+    at_least = work.plan.operation is Operation.MAXIMUM
+    ranks.sort(key=lambda one: one[1], reverse=at_least)
     # Rows that tie with the last one asked for are kept.
     limit = ranks[min(work.plan.few, len(ranks)) - 1][1]
-    at_least = work.plan.operation is Operation.MAXIMUM
     work.at = [at for at, rank in ranks if (rank >= limit if at_least else rank <= limit)]  # type: ignore[operator]
     if isinstance(column.values[work.at[0]], Amount) and at_least:
         refuse_hidden_total(work, work.at)
@@ -648,10 +612,6 @@ def _extreme(work: Work) -> OperationResult:
         return OperationResult()
     cell = work.rows[0].cells[column.at]
     return OperationResult(f"{cell} {column.shown_unit}".strip())
-
-
-def _filter(_work: Work) -> OperationResult:
-    return OperationResult()
 
 
 def _values(work: Work) -> OperationResult:
@@ -665,7 +625,7 @@ _OPERATIONS: dict[Operation, Callable[[Work], OperationResult]] = {
     Operation.AVERAGE: _average,
     Operation.MAXIMUM: _extreme,
     Operation.MINIMUM: _extreme,
-    Operation.FILTER: _filter,
+    Operation.FILTER: lambda _work: OperationResult(),
     Operation.VALUES: _values,
     Operation.DIFFERENCE: difference,
     Operation.SHARE: share,

@@ -13,22 +13,20 @@ from localcrag.text.titles import SEPARATOR, heading_text
 from localcrag.text.words import one_line
 
 _TOTAL = re.compile(
-    r"(?:grand |sub-?|over-?all |sum )?(?:totals?|sums?|overall|summe|gesamt(?:summe)?|zwischensumme)\b|"
+    r"(?i)(?:grand |sub-?|over-?all |sum )?(?:totals?|sums?|overall|summe|gesamt(?:summe)?|zwischensumme)\b|"
     r"(?:(?:all )?together|altogether)\b|"
-    r"(?:average|mean|median|carried (?:forward|over))\b",
-    re.IGNORECASE,
+    r"(?:average|mean|median|carried (?:forward|over))\b"
 )
 """Words with which the label of a total begins."""
 _TOTAL_SUFFIX = re.compile(
-    r"(?: ?[(,]?(?:of|for|in|per|all|net|gross|amount|costs?|price|sum|due|year|month|incl|excl|including|excluding|"
-    r"with|without|vat|tax|eur|usd|gbp|the|items?|rows?|entries|(?:19|20)\d\d)\b[).]?)*[ :.]*\Z",
-    re.IGNORECASE,
+    r"(?i)(?: ?[(,]?(?:of|for|in|per|all|net|gross|amount|costs?|price|sum|due|year|month|incl|excl|including|"
+    r"excluding|with|without|vat|tax|eur|usd|gbp|the|items?|rows?|entries|(?:19|20)\d\d)\b[).]?)*[ :.]*\Z"
 )
 """Words that can follow a total's name in a label. With other words, the row is a total only if its other cells are
 numbers."""
 _AMOUNT_DUE = re.compile(
-    r"(?:(?:net|gross) (?:amount|sum)|(?:amount|balance|sum) (?:due|payable|to pay)|(?:gesamt|rechnungs|end)betrag)\W*",
-    re.IGNORECASE,
+    r"(?i)(?:(?:net|gross) (?:amount|sum)|(?:amount|balance|sum) (?:due|payable|to pay)|"
+    r"(?:gesamt|rechnungs|end)betrag)\W*"
 )
 """Whole labels of the amount to be paid in the end."""
 
@@ -158,11 +156,6 @@ class Tables:
         return self._known[at]
 
 
-def tables_in(text: str, place: int, *, paged: bool) -> Iterator[Table]:
-    """Yield the tables on the page of a text that contains `place`, including their rows on other pages."""
-    yield from Tables(text, paged=paged).on_page(place)
-
-
 def pages_with_columns(text: str, names: Sequence[str]) -> Iterator[int]:
     """Yield the start of each page of a document's text that contains all column names, which are in lower case."""
     for start, page in _pages(text):
@@ -197,15 +190,10 @@ def _is_one_table(pieces: Sequence[_Piece]) -> bool:
     first = pieces[0].table
     if len(pieces) == 1:
         return True
-    figures = [
-        column
-        for column in range(len(first.header))
-        if 2 * sum(has_digit(row.cells[column]) for row in first.rows) > len(first.rows)
-    ]
-    return all(
-        piece.table.header == first.header or any(has_digit(piece.table.header[column]) for column in figures)
-        for piece in pieces[1:]
-    )
+    digits = [sum(has_digit(row.cells[column]) for row in first.rows) for column in range(len(first.header))]
+    figures = [column for column, number in enumerate(digits) if 2 * number > len(first.rows)]
+    headers = [piece.table.header for piece in pieces[1:]]
+    return all(header == first.header or any(has_digit(header[column]) for column in figures) for header in headers)
 
 
 def _join(pieces: Sequence[_Piece]) -> Table:
@@ -214,14 +202,12 @@ def _join(pieces: Sequence[_Piece]) -> Table:
     if len(pieces) == 1:
         return first
     rows = list(first.rows)
-    for piece in pieces[1:]:
-        if piece.table.header != first.header:
+    for table in (piece.table for piece in pieces[1:]):
+        if table.header != first.header:
             # The first row of the page was parsed as a header, but it is a row of the table.
-            begin = piece.table.start
-            end = piece.table.rows[0].start if piece.table.rows else piece.table.end
-            page = piece.table.rows[0].page if piece.table.rows else None
-            rows.append(Row(piece.table.header, begin, end, page))
-        rows += piece.table.rows
+            end, page = (table.rows[0].start, table.rows[0].page) if table.rows else (table.end, None)
+            rows.append(Row(table.header, table.start, end, page))
+        rows += table.rows
     return replace(first, rows=tuple(rows), end=pieces[-1].table.end)
 
 
@@ -241,14 +227,11 @@ def _pieces(start: int, page: str, number: int | None) -> Iterator[_Piece]:
         for place, part in _parts(run):
             table = _table(part, page, start, number)
             if table is not None and not _may_lack_a_row(part, blocks, page):
-                own = before if place == 0 else None
+                caption = _caption(before if place == 0 else None, page)
                 section = SEPARATOR.join(name for _, name in path if name)
-                yield _Piece(
-                    replace(table, section=section, caption=_caption(own, page)),
-                    _is_small(blocks[: at + place], page),
-                    _is_small(blocks[at + place + len(part) :], page),
-                    "\n" in page[part[0].start : part[0].end],
-                )
+                first, last = _is_small(blocks[: at + place]), _is_small(blocks[at + place + len(part) :])
+                ruled = "\n" in page[part[0].start : part[0].end]
+                yield _Piece(replace(table, section=section, caption=caption), first, last, ruled)
         at += len(run)
 
 
@@ -288,7 +271,7 @@ def _caption(before: Block | None, page: str) -> str:
     return text.rstrip(":") if len(text) <= LONGEST_CAPTION and not _SENTENCES.search(text) else ""
 
 
-def _is_small(blocks: Sequence[Block], page: str) -> bool:
+def _is_small(blocks: Sequence[Block]) -> bool:
     """Return whether the blocks are at most a page number or the like."""
     return len(blocks) <= MOST_BETWEEN and all(
         block.kind in (BlockKind.LINE, BlockKind.PARAGRAPH) and block.end - block.start <= LONGEST_LINE_BETWEEN

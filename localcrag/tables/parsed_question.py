@@ -7,8 +7,9 @@ result from a guess would be worse than none.
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date
 from decimal import Decimal
@@ -68,6 +69,22 @@ class ParsedQuestion:
     tests: list[Test] = field(default_factory=list)
 
     @property
+    def tested(self) -> set[int]:
+        """The indices of the columns that have a test."""
+        return {test.column.at for test in self.tests}
+
+    @property
+    def asks_who(self) -> bool:
+        """Whether the question begins with "who"."""
+        return self.request.text.lower().startswith("who ")
+
+    @property
+    def free_words(self) -> list[Word]:
+        """The words that are not part of a cell."""
+        taken = {word.start for cell in self.cells for word in cell.words}
+        return [word for word in self.words if word.start not in taken]
+
+    @property
     def target(self) -> list[Word]:
         """The noun for what is counted or listed: its words up to the first function word or gap."""
         start = self.request.target or 0
@@ -106,23 +123,14 @@ def _may_be_cell(request: Request, known: TableVocabulary, words: Sequence[Word]
     return may_lack_capital and any(cell.value.isupper() or known.are_people(cell.column) for cell in like)
 
 
-def words_outside_cells(reading: ParsedQuestion) -> list[Word]:
-    """Return the words that are not part of a cell."""
-    taken = {word.start for cell in reading.cells for word in cell.words}
-    return [word for word in reading.words if word.start not in taken]
-
-
 def resolve_condition(reading: ParsedQuestion, condition: Condition) -> bool:
     """Find the column of a condition and add its test; return False if there is none, or it is unclear which."""
     known = reading.known
-    if any(start <= condition.start < end for start, end in reading.request.forms.negated):
+    if _is_denied(reading, condition.start):
         return False  # It is unclear which part "not over 40 euros in March" denies.
     if isinstance(condition.low, Amount):
-        column = _amount_column(reading, condition, condition.low)
-        if column:
-            reading.tests.append(Test(column, condition.relation, condition.low, condition.high, start=condition.start))
-        return column is not None
-    if condition.quarter and not known.columns_of_kind(ColumnKind.DATE):
+        return _add_test(reading, condition, _amount_column(reading, condition, condition.low))
+    if condition.quarter and not known.dates:
         return _resolve_quarter(reading, condition)
     return _resolve_days(reading, condition)
 
@@ -133,20 +141,14 @@ def _resolve_days(reading: ParsedQuestion, condition: Condition) -> bool:
     Returns False if there is none, or if it is unclear which is meant.
     """
     known = reading.known
-    dates = best_named(
-        known, known.columns_of_kind(ColumnKind.DATE), words_outside_cells(reading)
-    ) or known.columns_of_kind(ColumnKind.DATE)
+    dates = known.best_named(known.dates, reading.free_words) or known.dates
     if condition.relative and (named := _header_with_days(known, condition)):
         reading.words += [Word(word, condition.start, word) for word in named]
         return True
     if condition.relative and (condition.relative.problem or dates):
         return _add_test(reading, condition, dates[0] if len(dates) == 1 else None)
-    text = set(stems_of(str(condition.low)))
-    in_headers = [
-        column
-        for column in known.columns
-        if text <= known.header_words(column) or moments_in([column.name]) == [condition.low]
-    ]
+    text, day = set(stems_of(str(condition.low))), [condition.low]
+    in_headers = [one for one in known.columns if text <= known.header_words(one) or moments_in([one.name]) == day]
     in_cells = known.named_cells(words_of(str(condition.low), names=(0,))) or []
     # "April" can be a date, a column "April", a row "April" or a person with this name.
     whole = [cell for cell in in_cells if len(cell.words) == len(text)]
@@ -168,9 +170,8 @@ def _resolve_days(reading: ParsedQuestion, condition: Condition) -> bool:
 def _add_test(reading: ParsedQuestion, condition: Condition, column: Column | None) -> bool:
     """Add the test of a condition on a column; return False if there is no column."""
     if column:
-        test = Test(column, condition.relation, condition.low, condition.high, start=condition.start,
-                    relative=condition.relative)  # fmt: skip
-        reading.tests.append(test)
+        test = Test(column, condition.relation, condition.low, condition.high, start=condition.start)
+        reading.tests.append(replace(test, relative=condition.relative))
     return column is not None
 
 
@@ -184,17 +185,13 @@ def _header_with_days(known: TableVocabulary, condition: Condition) -> set[str]:
 def _resolve_quarter(reading: ParsedQuestion, condition: Condition) -> bool:
     """Add a test for the one cell that names a quarter, such as "Q2 2025"; return False if there is no such cell."""
     year = condition.low.year if isinstance(condition.low, Moment) else None
-    form = re.compile(rf"Q{condition.quarter}(?:[ /]?{year or r'(?:19|20)[0-9]{2}'})?\Z", re.IGNORECASE)
-    found = {
-        (column.at, row.cells[column.at])
-        for column in reading.known.columns_of_kind(ColumnKind.TEXT)
-        for row in reading.known.rows
-        if form.match(row.cells[column.at])
-    }
+    form = re.compile(rf"(?i)Q{condition.quarter}(?:[ /]?{year or r'(?:19|20)[0-9]{2}'})?\Z")
+    known = reading.known
+    cells = {(one.at, cell) for one in known.columns_of_kind(ColumnKind.TEXT) for cell in known.cells(one)}
+    found = [(at, cell) for at, cell in cells if form.match(cell)]
     if len(found) != 1:
         return False
-    ((at, cell),) = found
-    reading.tests.append(Test(reading.known.columns[at], Relation.EQUAL, cell, start=condition.start))
+    reading.tests.append(Test(known.columns[found[0][0]], Relation.EQUAL, found[0][1], start=condition.start))
     return True
 
 
@@ -206,7 +203,7 @@ def _amount_column(reading: ParsedQuestion, condition: Condition, amount: Amount
     counted = next((word for word in near if 0 <= word.start - condition.end <= 1), None)
     if counted and counted.stem in FUNCTION_WORDS:
         counted = None
-    scored: list[tuple[int, Column]] = []
+    scored: dict[int, list[Column]] = {}
     columns = known.columns_of_kind(ColumnKind.TIME if amount.unit == CLOCK else ColumnKind.AMOUNT)
     for column in columns:
         # A column with a problem stays a candidate, so that the refusal can name the problem.
@@ -217,8 +214,9 @@ def _amount_column(reading: ParsedQuestion, condition: Condition, amount: Amount
             continue
         same = bool(amount.unit) and amount.unit == column.unit
         if named or same or (len(columns) == 1 and amount.unit in ("", CLOCK)):
-            scored.append((named + UNIT_SCORE * same, column))
-    return _best(scored)
+            scored.setdefault(named + UNIT_SCORE * same, []).append(column)
+    best = scored[max(scored)] if scored else []
+    return best[0] if len(best) == 1 else None
 
 
 def _nearby_words(reading: ParsedQuestion, condition: Condition) -> list[Word]:
@@ -227,30 +225,14 @@ def _nearby_words(reading: ParsedQuestion, condition: Condition) -> list[Word]:
     begin = max((other.end for other in others if other.end <= condition.start), default=0)
     end = condition.end + CHARACTERS_AFTER if others else len(reading.request.text)
     end = min([end, *(other.start for other in others if other.start >= condition.end)])
-    near = [word for word in words_outside_cells(reading) if begin <= word.start < end]
+    near = [word for word in reading.free_words if begin <= word.start < end]
     behind = [word for word in near if word.start >= condition.end]
     # If this condition directly follows another, only words after it can belong to it.
     return near if not others or condition.start - begin > 1 else behind
 
 
-def _best(scored: Sequence[tuple[int, Column]]) -> Column | None:
-    """Return the column with the highest score; None if there is none, or several have it."""
-    if not scored:
-        return None
-    highest = max(score for score, _ in scored)
-    best = [column for score, column in scored if score == highest]
-    return best[0] if len(best) == 1 else None
-
-
-def best_named(known: TableVocabulary, columns: Sequence[Column], words: Sequence[Word]) -> list[Column]:
-    """Return the columns that the words name best; empty if they name none."""
-    scored = [(score, column) for column in columns if (score := known.mention(column, words))]
-    highest = max((score for score, _ in scored), default=0)
-    return [column for score, column in scored if score == highest]
-
-
-_OR = re.compile(r"\bor\b", re.IGNORECASE)
-_JOINS = re.compile(r"\W*(?:,|\bor\b|\band\b)[\W]*(?:\b(?:or|and|either)\b)?\W*", re.IGNORECASE)
+_OR = re.compile(r"(?i)\bor\b")
+_JOINS = re.compile(r"(?i)\W*(?:,|\bor\b|\band\b)[\W]*(?:\b(?:or|and|either)\b)?\W*")
 """Words between two cells of a column that make both of them possible values."""
 
 
@@ -268,10 +250,8 @@ def add_cell_tests(reading: ParsedQuestion) -> bool:
         if None in joined or len(denied) > 1:
             return False
         gaps += [gap for gap in joined if gap]
-        reading.tests.append(
-            Test(cells[0].column, Relation.EQUAL, cells[0].value, others=tuple(cell.value for cell in cells[1:]),
-                 negated=True in denied, start=_start(cells[0]))
-        )  # fmt: skip
+        test = Test(cells[0].column, Relation.EQUAL, cells[0].value, negated=True in denied, start=_start(cells[0]))
+        reading.tests.append(replace(test, others=tuple(cell.value for cell in cells[1:])))
     _add_flags(reading)
     return _add_empty_cell_tests(reading) and _are_alternatives(reading, gaps)
 
@@ -288,25 +268,20 @@ def _joining_gap(reading: ParsedQuestion, first: NamedCell, second: NamedCell) -
     """Return the place between two cells of a column if the words there join them ("red or blue"); otherwise None."""
     start, end = first.words[-1].start + len(first.words[-1].written), _start(second)
     between = reading.request.rest[start:end]
-    words = set(stems_of(between)) - {"or", "and"}
-    column = reading.known.header_words(first.column)
-    if _JOINS.match(between) and words <= FUNCTION_WORDS | column:
-        return start, end
-    return None
+    words = set(stems_of(between)) - {"or", "and"} - FUNCTION_WORDS - reading.known.header_words(first.column)
+    return (start, end) if _JOINS.match(between) and not words else None
 
 
 def _add_flags(reading: ParsedQuestion) -> None:
     """Add the tests for columns of yes and no that a question names: "paid", "not billable", "with a screen"."""
-    known, tested = reading.known, {test.column.at for test in reading.tests}
+    known, tested = reading.known, reading.tested
     for at, yes in known.flags.items():
         own = known.header_words(known.columns[at]) - FUNCTION_WORDS
-        named = [word for word in words_outside_cells(reading) if word.stem in own]
+        named = [word for word in reading.free_words if word.stem in own]
         if at in tested or not named or reading.request.forms.by in own:
             continue
-        start = named[0].start
-        reading.tests.append(
-            Test(known.columns[at], Relation.EQUAL, yes, negated=_is_denied(reading, start), start=start)
-        )
+        start, denied = named[0].start, _is_denied(reading, named[0].start)
+        reading.tests.append(Test(known.columns[at], Relation.EQUAL, yes, negated=denied, start=start))
 
 
 def _add_empty_cell_tests(reading: ParsedQuestion) -> bool:
@@ -315,7 +290,7 @@ def _add_empty_cell_tests(reading: ParsedQuestion) -> bool:
     for start, end in reading.request.forms.negated:
         if any(start <= test.start < end for test in reading.tests):
             continue
-        words = [word for word in _between(words_outside_cells(reading), start, end) if word.stem not in FUNCTION_WORDS]
+        words = [word for word in reading.free_words if start <= word.start < end and word.stem not in FUNCTION_WORDS]
         named = [column for column in known.columns if known.mention(column, words) >= EXACT]
         if len(named) != 1 or (start, end) not in reading.request.forms.absent:
             return False
@@ -325,16 +300,11 @@ def _add_empty_cell_tests(reading: ParsedQuestion) -> bool:
     return True
 
 
-def _between(words: Sequence[Word], start: int, end: int) -> list[Word]:
-    return [word for word in words if start <= word.start < end]
-
-
 def _are_alternatives(reading: ParsedQuestion, gaps: Sequence[tuple[int, int]]) -> bool:
     """Return whether each "or" joins values of one column, or is inside a part that is denied as a whole."""
     places = [*gaps, *reading.request.forms.negated]
-    return all(
-        any(start <= found.start() < end for start, end in places) for found in _OR.finditer(reading.request.rest)
-    )
+    found = [word.start() for word in _OR.finditer(reading.request.rest)]
+    return all(any(start <= at < end for start, end in places) for at in found)
 
 
 MOST_CELLS = 4096
@@ -390,20 +360,19 @@ def _meets_other_column(
     return {Relation.ABOVE: later, Relation.BELOW: earlier}.get(relation, False) if later or earlier else None
 
 
+_COMPARISONS: dict[Relation, Callable[[Decimal, Decimal], bool]] = {
+    Relation.ABOVE: operator.gt,
+    Relation.BELOW: operator.lt,
+    Relation.AT_LEAST: operator.ge,
+    Relation.AT_MOST: operator.le,
+    Relation.EQUAL: operator.eq,
+}
+
+
 def _compared(value: Decimal, relation: Relation, low: Decimal, high: Decimal | None) -> bool:
-    match relation:
-        case Relation.ABOVE:
-            return value > low
-        case Relation.BELOW:
-            return value < low
-        case Relation.AT_LEAST:
-            return value >= low
-        case Relation.AT_MOST:
-            return value <= low
-        case Relation.WITHIN:
-            return high is not None and low <= value <= high
-        case _:
-            return value == low
+    if relation is Relation.WITHIN:
+        return high is not None and low <= value <= high
+    return _COMPARISONS[relation](value, low)
 
 
 def _is_within_days(value: Moment, test: Test) -> bool | None:
@@ -459,11 +428,8 @@ def with_years(tests: Sequence[Test]) -> list[Test]:
 def may_meet(tests: Sequence[Test], rows: Sequence[Row]) -> list[Row]:
     """Return the rows that meet all conditions, or may meet them because a cell does not tell."""
     dated = with_years(tests)
-    return [
-        row
-        for at, row in enumerate(rows)
-        if False not in [meets(test, at, row.cells[test.column.at]) for test in dated]
-    ]
+    met = [[meets(test, at, row.cells[test.column.at]) for test in dated] for at, row in enumerate(rows)]
+    return [row for row, known in zip(rows, met, strict=True) if False not in known]
 
 
 def unknown_reason(column: Column, cell: str) -> str:
@@ -496,11 +462,8 @@ _DAY, _ANY_YEAR = gettext_noop("%(column)s is %(value)s"), gettext_noop("%(colum
 
 def describe_test(test: Test) -> str:
     """Return a condition in words: "Price is more than 40 €"."""
-    values = {
-        "column": test.column.name,
-        "value": _value_text(test.value),
-        "high": _value_text(test.high) if test.high else "",
-    }
+    high = _value_text(test.high) if test.high else ""
+    values = {"column": test.column.name, "value": _value_text(test.value), "high": high}
     if test.relative and test.relative.problem:
         return _(_MOMENTS[Relation.EQUAL], **values | {"value": f"“{test.relative.written}”"})
     if test.than:
@@ -512,11 +475,9 @@ def describe_test(test: Test) -> str:
         return _("%(column)s is not %(value)s", **values)
     if isinstance(test.value, Amount) and test.value.unit == CLOCK:
         return _(_DAY if test.relation is Relation.EQUAL else _MOMENTS[test.relation], **values)
-    return (
-        _describe_moment(test, test.value, values)
-        if isinstance(test.value, Moment)
-        else _(_AMOUNTS[test.relation], **values)
-    )
+    if isinstance(test.value, Moment):
+        return _describe_moment(test, test.value, values)
+    return _(_AMOUNTS[test.relation], **values)
 
 
 def _describe_moment(test: Test, value: Moment, text: Mapping[str, str]) -> str:

@@ -13,28 +13,21 @@ from localcrag.records.enums import Operation
 from localcrag.tables.parse import Table
 from localcrag.tables.parsed_question import (
     ParsedQuestion,
-    Test,
     add_cell_tests,
-    best_named,
     parse_question,
     resolve_condition,
-    words_outside_cells,
 )
 from localcrag.tables.plan_columns import (
     TablePlan,
     asks_for_rows,
-    asks_who,
     computed_column,
     extreme_group_plan,
     group_plan,
-    has_quantity_column,
-    is_in_header,
     last_noun_word,
     may_mean_groups,
     may_mean_spending,
     names_period,
     noun_meaning,
-    row_label_column,
 )
 from localcrag.tables.plan_comparisons import (
     difference_plan,
@@ -74,12 +67,9 @@ def unused(reading: ParsedQuestion, plan: TablePlan) -> list[Word]:
     known = reading.known
     used = {column.at for column in _columns_of(plan)}
     used |= {column.at for column in known.columns if _is_label(plan, column)}
-    used |= {
-        column.at
-        for column in best_named(known, known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME), reading.target)
-    }
-    kept = [column for column in known.columns if column.at in {*used, row_label_column(known).at}]
-    left = known.unexplained(words_outside_cells(reading), kept)
+    used |= {column.at for column in known.best_named(known.labels, reading.target)}
+    kept = [column for column in known.columns if column.at in {*used, known.label_column.at}]
+    left = known.unexplained(reading.free_words, kept)
     if plan.operation in (Operation.FILTER, Operation.COUNT, Operation.VALUES):
         left = [word for word in left if word.stem in known.all_header_words]
     if plan.period or reading.request.superlative:
@@ -94,28 +84,22 @@ def aggregates_one_row(plan: TablePlan) -> bool:
     """
     if plan.operation not in AGGREGATES or plan.by or plan.period:
         return False
-    return any(
-        test.relation is Relation.EQUAL and isinstance(test.value, str) and not test.negated and not test.others
-        and _is_label(plan, test.column)
-        for test in plan.tests
-    )  # fmt: skip
+    equal = [test for test in plan.tests if test.relation is Relation.EQUAL and isinstance(test.value, str)]
+    return any(not test.negated and not test.others and _is_label(plan, test.column) for test in equal)
 
 
 def _is_label(plan: TablePlan, column: Column) -> bool:
     """Return whether a column has a different name for each row: a word for the column then means the rows."""
-    cells = [row.cells[column.at] for row in plan.known.rows]
     names = column.kind in (ColumnKind.TEXT, ColumnKind.NAME) or (column.kind is ColumnKind.DATE and column.at == 0)
-    return names and len(set(cells)) == len(cells)
+    return names and plan.known.is_unique(column)
 
 
 def _columns_of(plan: TablePlan) -> Iterator[Column]:
     """Yield the columns that the plan uses."""
-    tests: list[Test] = [*plan.tests, *(test for side in plan.sides for test in side)]
-    yield from (column for column in (plan.column, plan.by, plan.percent_of, *plan.side_columns) if column)
-    for test in tests:
-        yield test.column
-        if test.than:
-            yield test.than
+    tests = sum(plan.sides, plan.tests)
+    columns = [plan.column, plan.by, plan.percent_of, *plan.side_columns]
+    columns += [column for test in tests for column in (test.column, test.than)]
+    yield from filter(None, columns)
 
 
 LIMITS = frozenset(("minimum", "maximum", "min", "max", "limit", "least", "most", "up", "from"))
@@ -144,18 +128,13 @@ def build_plan(request: Request, table: Table, names: Sequence[str]) -> TablePla
         resolve_condition(reading, condition) for condition in request.conditions
     ):
         return None
-    if not add_cell_tests(reading) or any(_NUMBER.fullmatch(word.written) for word in words_outside_cells(reading)):
+    if not add_cell_tests(reading) or any(_NUMBER.fullmatch(word.written) for word in reading.free_words):
         return None  # A small number that is no cell has another meaning, even if it is in the table's name.
-    plan = _dispatch(reading)
-    return plan if plan and not aggregates_one_row(plan) and not unused(reading, plan) else None
-
-
-def _dispatch(reading: ParsedQuestion) -> TablePlan | None:
-    """Return the plan that the request asks for; None if that is unclear."""
-    request = reading.request
+    make = group_plan if request.forms.by else _OPERATIONS[request.operation]
     if request.forms.versus:
-        return extreme_difference_plan(reading) if request.forms.versus.end else _comparison_plan(reading)
-    return group_plan(reading) if request.forms.by else _OPERATIONS[request.operation](reading)
+        make = extreme_difference_plan if request.forms.versus.end else _comparison_plan
+    plan = make(reading)
+    return plan if plan and not aggregates_one_row(plan) and not unused(reading, plan) else None
 
 
 def _comparison_plan(reading: ParsedQuestion) -> TablePlan | None:
@@ -172,8 +151,8 @@ def _has_unexplained_word(reading: ParsedQuestion) -> bool:
 
     The month of "which month has the highest total" is part of the dates, even if no header names it.
     """
-    left = reading.known.unexplained(words_outside_cells(reading))
-    if reading.request.superlative and reading.known.columns_of_kind(ColumnKind.DATE):
+    left = reading.known.unexplained(reading.free_words)
+    if reading.request.superlative and reading.known.dates:
         left = [word for word in left if word.stem not in PERIODS]
     return bool(left)
 
@@ -188,31 +167,28 @@ def _is_operation_a_label(request: Request, known: TableVocabulary) -> bool:
     begin = tuple(word[:STEM_PREFIX] for word in asks)
     cells = [cell for cell in {row.cells[0] for row in known.rows} if any(one in cell.lower() for one in begin)]
     labels = {word for cell in cells for word in stems_of(cell)}
-    headers = {word for column in known.columns for word in known.header_words(column)}
-    return bool(asks & (labels | headers))
+    return bool(asks & (labels | known.all_header_words))
 
 
 def _may_be_sum_column(request: Request, known: TableVocabulary) -> bool:
     """Return whether "in sum" or "the total" in a comparison or a share may name a column."""
-    headers = {word for column in known.columns for word in known.header_words(column)}
-    return request.forms.form is not None and bool({"sum", "total"} & headers & set(stems_of(request.text)))
+    words = known.all_header_words & set(stems_of(request.text))
+    return request.forms.form is not None and bool({"sum", "total"} & words)
 
 
 def _aggregate_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for a sum or an average; None if it is unclear of which column."""
     known, request = reading.known, reading.request
-    words = words_outside_cells(reading)
+    words = reading.free_words
     if request.target is not None:
         # "How many … in total" asks for a sum if a column counts these things, and otherwise for the number of rows.
         noun = [word for word in reading.target if word.stem not in UNINFORMATIVE]
-        if not noun or not best_named(known, known.columns_of_kind(ColumnKind.AMOUNT), noun[-1:]):
+        if not noun or not known.best_named(known.amounts, noun[-1:]):
             return _count_plan(reading)
         words = noun
     elif request.asks == "total":
-        in_header = [
-            column for column in known.columns_of_kind(ColumnKind.AMOUNT) if "total" in known.header_words(column)
-        ]
-        if len(in_header) == 1 and not best_named(known, known.columns_of_kind(ColumnKind.AMOUNT), words):
+        in_header = [column for column in known.amounts if "total" in known.header_words(column)]
+        if len(in_header) == 1 and not known.best_named(known.amounts, words):
             return TablePlan(known, request.operation, in_header[0], tuple(reading.tests))
     column = computed_column(reading, words)
     return TablePlan(known, request.operation, column, tuple(reading.tests)) if column else None
@@ -232,32 +208,24 @@ def _extreme_plan(reading: ParsedQuestion) -> TablePlan | None:
         return None
     if may_mean_groups(reading, column) or not _is_most_about_column(reading, column):
         return extreme_group_plan(reading)
-    tests, few = tuple(reading.tests), reading.request.few
-    return (
-        None
-        if may_mean_spending(reading, column)
-        else TablePlan(known, reading.request.operation, column, tests, few=few)
-    )
+    plan = TablePlan(known, reading.request.operation, column, tuple(reading.tests), few=reading.request.few)
+    return None if may_mean_spending(reading, column) else plan
 
 
 def _superlative_column(reading: ParsedQuestion, wanted: Superlative) -> Column | None:
     """Return the column that a word like "cheapest" is about; None if that is unclear."""
-    known, words = reading.known, words_outside_cells(reading)
+    known, words = reading.known, reading.free_words
     if wanted.dates:
         dates = known.columns_of_kind(ColumnKind.DATE, ColumnKind.TIME)
-        found = best_named(known, dates, words) or dates
+        found = known.best_named(dates, words) or dates
         return found[0] if len(found) == 1 else None
     if wanted.columns:
-        fitting = [
-            column
-            for column in known.columns_of_kind(ColumnKind.AMOUNT)
-            if with_synonyms(wanted.columns) & known.header_words(column)
-        ]
-        found = best_named(known, fitting, words) or fitting
+        fitting = [column for column in known.amounts if with_synonyms(wanted.columns) & known.header_words(column)]
+        found = known.best_named(fitting, words) or fitting
         return found[0] if len(found) == 1 else None
     column = computed_column(reading, words)
-    fitting = [one for one in known.columns_of_kind(ColumnKind.AMOUNT) if wanted.otherwise & known.header_words(one)]
-    if column is None and len(fitting) == 1 and not best_named(known, known.columns_of_kind(ColumnKind.AMOUNT), words):
+    fitting = [one for one in known.amounts if wanted.otherwise & known.header_words(one)]
+    if column is None and len(fitting) == 1 and not known.best_named(known.amounts, words):
         return fitting[0]
     return column
 
@@ -268,11 +236,8 @@ def _is_most_about_column(reading: ParsedQuestion, column: Column) -> bool:
     if request.asks not in ("most", "fewest", "least"):
         return True
     place = re.search(rf"\b{request.asks}\b", request.text, re.IGNORECASE)
-    behind = [
-        word
-        for word in words_outside_cells(reading)
-        if place and word.start >= place.end() and word.stem not in (UNINFORMATIVE - ROW_NOUNS) | FUNCTION_WORDS
-    ]
+    telling = [word for word in reading.free_words if word.stem not in (UNINFORMATIVE - ROW_NOUNS) | FUNCTION_WORDS]
+    behind = [word for word in telling if place and word.start >= place.end()]
     return not behind or reading.known.mention(column, behind[:1]) > 0
 
 
@@ -282,20 +247,19 @@ def _count_plan(reading: ParsedQuestion) -> TablePlan | None:
     noun = reading.target
     if not noun:
         return None
-    cell_starts = {word.start for cell in reading.cells for word in cell.words}
-    if noun[-1].start in cell_starts:
+    last_cells = (cell for cell in reading.cells if any(word.start == noun[-1].start for word in cell.words))
+    if cell := next(last_cells, None):
         # "How many laptops" counts the rows if several are laptops; a single row has a number to be looked up.
-        cell = next(cell for cell in reading.cells if noun[-1] in cell.words)
-        is_one = cell.rows > 1 and not has_quantity_column(known) and not reading.request.forms.different
+        is_one = cell.rows > 1 and not known.has_quantities and not reading.request.forms.different
         return TablePlan(known, Operation.COUNT, None, tuple(reading.tests)) if is_one else None
     last = last_noun_word(reading, noun)
     if reading.request.forms.different:
-        named = best_named(known, known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME), [last])
+        named = known.best_named(known.labels, [last])
         return TablePlan(known, Operation.COUNT, named[0], tuple(reading.tests)) if len(named) == 1 else None
     found = noun_meaning(reading, last)
     if found is None or (found[0] and any(test.column.at == found[0].at for test in reading.tests)):
         return None  # The question already fixes this column to one value, so there is nothing to count.
-    if found[0] is None and has_quantity_column(known) and not is_in_header(known, last):
+    if found[0] is None and known.has_quantities and not known.is_in_header(last):
         return None  # "How many shirts" may ask for the quantity that was ordered, not for the number of orders.
     return TablePlan(known, Operation.COUNT, found[0], tuple(reading.tests))
 
@@ -303,29 +267,19 @@ def _count_plan(reading: ParsedQuestion) -> TablePlan | None:
 def _list_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for a list of rows, or of a column's values; None if that is unclear."""
     known, request = reading.known, reading.request
-    if asks_who(reading):
-        return _rows_plan(reading) if known.are_people(row_label_column(known)) else None
+    if reading.asks_who:
+        return _rows_plan(reading) if known.are_people(known.label_column) else None
     noun = meaningful(reading.target)
-    if not noun or (request.forms.different and not request.everything):
-        return None
-    if not asks_for_rows(reading, noun):
+    if not noun or (request.forms.different and not request.everything) or not asks_for_rows(reading, noun):
         return None
     if (request.conditions or request.forms.versus) and reading.tests:
         return _rows_plan(reading)
-    return _plan_without_conditions(
-        reading,
-        best_named(known, known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME), [last_noun_word(reading, noun)]),
-    )
-
-
-def _plan_without_conditions(reading: ParsedQuestion, word_columns: Sequence[Column]) -> TablePlan | None:
-    """Return a plan for the rows, or the whole column, that a question names by words alone."""
-    known = reading.known
-    if not reading.request.everything:
-        first = not word_columns or word_columns[0] is row_label_column(known)
+    named = known.best_named(known.labels, [last_noun_word(reading, noun)])
+    if not request.everything:
+        first = not named or named[0] is known.label_column
         return _rows_plan(reading) if first and _may_be_several(reading) else None
-    if len(word_columns) == 1 and word_columns[0].kind is ColumnKind.TEXT and not reading.tests:
-        return TablePlan(known, Operation.VALUES, word_columns[0])
+    if len(named) == 1 and named[0].kind is ColumnKind.TEXT and not reading.tests:
+        return TablePlan(known, Operation.VALUES, named[0])
     return _rows_plan(reading)
 
 

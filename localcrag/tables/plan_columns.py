@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from localcrag.records.enums import Operation
-from localcrag.tables.parsed_question import ParsedQuestion, Test, best_named, words_outside_cells
+from localcrag.tables.parsed_question import ParsedQuestion, Test
 from localcrag.tables.vocabulary import (
     EXACT,
     PERIODS,
@@ -19,17 +19,14 @@ from localcrag.tables.vocabulary import (
     Word,
     meaningful,
     stem,
-    with_synonyms,
     words_of,
 )
 from localcrag.text.words import FUNCTION_WORDS
 
-_SPENT = re.compile(r"\b(?:spen[dt]|spending|expenses?|paid|costs?|expensive)\b", re.IGNORECASE)
+_SPENT = re.compile(r"(?i)\b(?:spen[dt]|spending|expenses?|paid|costs?|expensive)\b")
 """Questions about spending."""
 BEFORE_NOUN = frozenset(("a", "all", "of", "the", "our", "is", "are", "was", "were"))
 """Words that may be between "which" and the noun of a list; with others, the question asks for something else."""
-QUANTITIES = frozenset(("quantity", "stock", "number", "count", "total", "place", "seat"))
-"""Words of columns that say how many things a row has: one row is then not one of these things."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,46 +60,33 @@ def computed_column(reading: ParsedQuestion, words: Sequence[Word]) -> Column | 
     A column that a condition is about is only taken if no other is named.
     """
     known = reading.known
-    amounts = known.columns_of_kind(ColumnKind.AMOUNT)
-    tested = {test.column.at for test in reading.tests}
-    named = best_named(known, amounts, words)
-    others = best_named(known, [column for column in amounts if column.at not in tested], words)
+    amounts = known.amounts
+    tested = reading.tested
+    named = known.best_named(amounts, words)
+    others = known.best_named([column for column in amounts if column.at not in tested], words)
     if found := others or named:
         return found[0] if len(found) == 1 else None
-    labels = [column for column in known.columns_of_kind(ColumnKind.DATE, ColumnKind.NAME) if column.at not in tested]
-    if any(known.mention(column, words) and not has_row_numbers(known, column) for column in labels):
+    dates = [column for column in known.dates if column.at not in tested]
+    # "The total of all orders" is about the orders' amounts, and not about numbers of which each row has its own.
+    numbers = [column for column in known.columns_of_kind(ColumnKind.NAME) if column.at not in tested]
+    if any(known.mention(one, words) for one in (*dates, *(one for one in numbers if not known.is_unique(one)))):
         return None
     return amounts[0] if len(amounts) == 1 else None
-
-
-def has_row_numbers(known: TableVocabulary, column: Column) -> bool:
-    """Return whether a column has a different number for each row, such as an order number.
-
-    "The total of all orders" is about the orders' amounts, not about these numbers.
-    """
-    cells = [row.cells[column.at] for row in known.rows]
-    return column.kind is ColumnKind.NAME and len(set(cells)) == len(cells)
 
 
 def noun_meaning(reading: ParsedQuestion, noun: Word) -> tuple[Column | None] | None:
     """Return (column,) if a noun names values of a column, (None,) if it names rows, None if it names neither."""
     known = reading.known
-    named = best_named(known, known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME), [noun])
-    measured = best_named(known, known.columns_of_kind(ColumnKind.AMOUNT, ColumnKind.DATE, ColumnKind.TIME), [noun])
-    if measured and all(_labels_rows(known, column) for column in measured):
+    named = known.best_named(known.labels, [noun])
+    measured = known.best_named(known.columns_of_kind(ColumnKind.AMOUNT, ColumnKind.DATE, ColumnKind.TIME), [noun])
+    # The dates of a first column can name the rows, such as a row for each month.
+    if measured and all(one.at == 0 and one.kind is ColumnKind.DATE and known.is_unique(one) for one in measured):
         return (None,)
     if measured and not any(_names_only_rows(known, noun, column) for column in measured):
         return None
     if len(named) == 1:
-        values = [row.cells[named[0].at] for row in known.rows]
-        return (named[0] if len(set(values)) < len(values) else None,)
+        return (None if known.is_unique(named[0]) else named[0],)
     return (None,) if not named and known.is_row(noun.stem) else None
-
-
-def _labels_rows(known: TableVocabulary, column: Column) -> bool:
-    """Return whether the dates of a first column name the rows, such as a row for each month."""
-    cells = [row.cells[column.at] for row in known.rows]
-    return column.at == 0 and column.kind is ColumnKind.DATE and len(set(cells)) == len(cells)
 
 
 def _names_only_rows(known: TableVocabulary, noun: Word, column: Column) -> bool:
@@ -123,7 +107,7 @@ def last_noun_word(reading: ParsedQuestion, noun: Sequence[Word]) -> Word:
     cell_starts = {word.start for cell in reading.cells for word in cell.words}
     while len(words) > 1 and (
         words[-1].start in cell_starts
-        or best_named(known, known.columns_of_kind(ColumnKind.AMOUNT, ColumnKind.DATE, ColumnKind.TIME), words[-1:])
+        or known.best_named(known.columns_of_kind(ColumnKind.AMOUNT, ColumnKind.DATE, ColumnKind.TIME), words[-1:])
         or words[-1].stem in UNINFORMATIVE - ROW_NOUNS
     ):
         words.pop()
@@ -137,31 +121,9 @@ def asks_for_rows(reading: ParsedQuestion, noun: Sequence[Word]) -> bool:
     return known and all(word.stem in BEFORE_NOUN for word in before)
 
 
-def asks_who(reading: ParsedQuestion) -> bool:
-    """Return whether a question begins with "who"."""
-    return reading.request.text.lower().startswith("who ")
-
-
-def row_label_column(known: TableVocabulary) -> Column:
-    """Return the column that names the rows: the first one of text or identifiers, or else the first column."""
-    return next(iter(known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME)), known.columns[0])
-
-
 def may_mean_spending(reading: ParsedQuestion, column: Column) -> bool:
     """Return whether the most that was spent may be the lowest number, because the column has values below zero."""
     return _SPENT.search(reading.request.text) is not None and any(one.value < 0 for one in column.amounts)
-
-
-def has_quantity_column(known: TableVocabulary) -> bool:
-    """Return whether a column says how many things a row has: a count may then be of rows, or of these things."""
-    return any(
-        with_synonyms(known.header_words(column)) & QUANTITIES for column in known.columns_of_kind(ColumnKind.AMOUNT)
-    )
-
-
-def is_in_header(known: TableVocabulary, noun: Word) -> bool:
-    """Return whether a noun is a word of a header, such as "orders" for the column "Order", or a noun for any rows."""
-    return noun.stem in ROW_NOUNS or noun.stem in known.all_header_words
 
 
 _WHOLE = re.compile(r"\d{1,6}")
@@ -175,7 +137,7 @@ def group_plan(reading: ParsedQuestion) -> TablePlan | None:
     operations = (Operation.COUNT, Operation.SUM) + (() if by and by[1] else (Operation.AVERAGE,))
     if by is None or request.operation not in operations:
         return None
-    words = [word for word in words_outside_cells(reading) if not known.mention(by[0], [word])]
+    words = [word for word in reading.free_words if not known.mention(by[0], [word])]
     counted = {word.start for word in reading.target} if request.target is not None else set()
     if any(_names_other_column(reading, word) for word in words if word.start not in counted):
         return None  # "Per shelf and supplier" groups by two columns.
@@ -186,7 +148,7 @@ def group_plan(reading: ParsedQuestion) -> TablePlan | None:
     if not noun:
         return None
     last = last_noun_word(reading, noun)
-    summed = [one for one in best_named(known, known.columns_of_kind(ColumnKind.AMOUNT), [last]) if one.at != by[0].at]
+    summed = [one for one in known.best_named(known.amounts, [last]) if one.at != by[0].at]
     if summed:
         return _plan(reading, Operation.SUM, summed[0], by) if len(summed) == 1 else None
     return _plan(reading, Operation.COUNT, None, by) if _are_rows(reading, last) else None
@@ -195,11 +157,13 @@ def group_plan(reading: ParsedQuestion) -> TablePlan | None:
 def extreme_group_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for the group with the highest or lowest sum, average or number of rows; None if it is unclear."""
     known, request = reading.known, reading.request
-    words = words_outside_cells(reading)
+    words = reading.free_words
     by = _grouping(known, words, reading)
-    totals = [column for column in known.columns_of_kind(ColumnKind.AMOUNT) if "total" in known.header_words(column)]
+    totals = [column for column in known.amounts if "total" in known.header_words(column)]
     if request.group_operation is Operation.SUM and totals:
-        return None if by or names_period(reading) else _total_column_plan(reading, totals)
+        found = known.best_named(totals, words) or totals
+        plan = TablePlan(known, request.operation, found[0], tuple(reading.tests), few=request.few)
+        return plan if len(found) == 1 and not by and not names_period(reading) else None
     sums = request.group_operation is Operation.SUM and not names_period(reading)
     if sums and (single := _single_row_plan(reading)):
         return single
@@ -211,25 +175,22 @@ def extreme_group_plan(reading: ParsedQuestion) -> TablePlan | None:
     column = None if counts else _amounts(reading, by[0], words)
     if column and may_mean_spending(reading, column):
         return None
-    return _plan(reading, operation, column, by, request.operation) if operation and (counts or column) else None
+    if operation is None or not (counts or column):
+        return None
+    return replace(_plan(reading, operation, column, by), pick=request.operation)
 
 
 def _single_row_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan for the row with the highest value, if each group is a single row, such as a row for each month."""
     known = reading.known
-    named = [
-        column
-        for column in known.columns
-        if column.kind is not ColumnKind.AMOUNT and known.mention(column, words_outside_cells(reading)) >= EXACT
-    ]
-    cells = (
-        {value or row.cells[named[0].at] for row, value in zip(known.rows, named[0].values, strict=True)}
-        if len(named) == 1
-        else set()
-    )
+    others = [column for column in known.columns if column.kind is not ColumnKind.AMOUNT]
+    named = [column for column in others if known.mention(column, reading.free_words) >= EXACT]
+    if len(named) != 1:
+        return None
+    cells = {value or cell for value, cell in zip(named[0].values, known.cells(named[0]), strict=True)}
     if len(cells) < len(known.rows) or reading.tests or _has_single_days(known, named[0]):
         return None
-    words = [word for word in words_outside_cells(reading) if not known.mention(named[0], [word])]
+    words = [word for word in reading.free_words if not known.mention(named[0], [word])]
     column = _amounts(reading, named[0], words)
     if column is None or may_mean_spending(reading, column):
         return None
@@ -239,7 +200,7 @@ def _single_row_plan(reading: ParsedQuestion) -> TablePlan | None:
 def names_period(reading: ParsedQuestion) -> bool:
     """Return whether the question names a month, quarter or year that is in no header, and must be one of dates."""
     known = reading.known
-    periods = [word for word in words_outside_cells(reading) if word.stem in PERIODS and word.stem != "day"]
+    periods = [word for word in reading.free_words if word.stem in PERIODS and word.stem != "day"]
     return any(not any(word.stem in known.header_words(one) for one in known.columns) for word in periods)
 
 
@@ -249,7 +210,7 @@ def _most_operation(reading: ParsedQuestion, words: Sequence[Word]) -> Operation
     if reading.request.asks not in ("most", "fewest", "least"):
         return None  # "The largest customer" may have the largest order, or the largest sum of orders.
     nouns = meaningful(words)
-    if len(nouns) == 1 and best_named(known, known.columns_of_kind(ColumnKind.AMOUNT), nouns):
+    if len(nouns) == 1 and known.best_named(known.amounts, nouns):
         return Operation.SUM
     return Operation.COUNT if len(nouns) == 1 and _are_rows(reading, nouns[0]) else None
 
@@ -259,52 +220,38 @@ def may_mean_groups(reading: ParsedQuestion, column: Column) -> bool:
 
     "The largest customer" can have several rows; "the highest amount" is in one row.
     """
-    known, words = reading.known, words_outside_cells(reading)
+    known, words = reading.known, reading.free_words
     if known.mention(column, words) >= EXACT and reading.request.asks in ("highest", "lowest"):
         return False
-    tested = {test.column.at for test in reading.tests} | {cell.column.at for cell in reading.cells}
+    tested = reading.tested | {cell.column.at for cell in reading.cells}
     days = [ColumnKind.DATE] if reading.request.asks in ("most", "fewest", "least") else []
-    for other in known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME, *days):
-        values = [row.cells[other.at] for row in known.rows]
-        if (
-            (other.at not in {column.at, *tested} or other.kind is ColumnKind.DATE)
-            and known.mention(other, words)
-            and len(set(values)) < len(values)
-        ):
-            return True
-    return False
+    others = known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME, *days)
+    free = [one for one in others if one.at not in {column.at, *tested} or one.kind is ColumnKind.DATE]
+    return any(known.mention(one, words) and not known.is_unique(one) for one in free)
 
 
 def _names_other_column(reading: ParsedQuestion, word: Word) -> bool:
     """Return whether a word names another text column, about which there is no condition."""
-    known, tested = reading.known, {test.column.at for test in reading.tests}
-    others = [column for column in known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME) if column.at not in tested]
+    known, tested = reading.known, reading.tested
+    others = [column for column in known.labels if column.at not in tested]
     return any(known.mention(column, [word]) >= EXACT for column in others) and not known.is_row(word.stem)
 
 
-def _plan(
-    reading: ParsedQuestion, operation: Operation, column: Column | None, by: tuple[Column, str],
-    pick: Operation | None = None,
-) -> TablePlan:  # fmt: skip
+def _plan(reading: ParsedQuestion, operation: Operation, column: Column | None, by: tuple[Column, str]) -> TablePlan:
     """Return a plan for groups, with the tests so far."""
-    return TablePlan(
-        reading.known, operation, column, tuple(reading.tests), by=by[0], period=by[1], pick=pick
-    )  # fmt: skip
+    return TablePlan(reading.known, operation, column, tuple(reading.tests), by=by[0], period=by[1])
 
 
 def _grouping(known: TableVocabulary, words: Sequence[Word], reading: ParsedQuestion) -> tuple[Column, str] | None:
     """Return the column to group by that the words name, and the period of its dates; None if that is unclear."""
-    tested = {test.column.at for test in reading.tests}
+    tested = reading.tested
     content_words = [word for word in words if word.stem not in FUNCTION_WORDS]
-    columns = [
-        column
-        for column in known.columns
-        if column.at not in tested and known.mention(column, content_words) >= EXACT and _repeats(known, column)
-    ]
+    named = [one for one in known.columns if one.at not in tested and known.mention(one, content_words) >= EXACT]
+    columns = [column for column in named if _repeats(known, column)]
     if len(columns) == 1:
         return columns[0], _column_period(columns[0])
     periods = [word.stem for word in content_words if word.stem in PERIODS]
-    dates = known.columns_of_kind(ColumnKind.DATE)
+    dates = known.dates
     if columns or len(periods) != 1 or len(dates) != 1 or dates[0].problem:
         return None
     return dates[0], periods[0]
@@ -325,28 +272,25 @@ def _column_period(column: Column) -> str:
         return ""
     if all(one.day for one in moments):
         return "day"
-    if not any(one.day for one in moments) and all(one.month for one in moments):
-        return "month"
-    return ""
+    return "month" if all(one.month and not one.day for one in moments) else ""
 
 
 def _repeats(known: TableVocabulary, column: Column) -> bool:
     """Return whether rows can be grouped by a column, because its text or whole numbers (such as floors) repeat."""
-    cells = [row.cells[column.at] for row in known.rows]
-    if len(set(cells)) == len(cells):
+    if known.is_unique(column):
         return False
     if column.kind in (ColumnKind.TEXT, ColumnKind.NAME):
         return True
     if column.kind is ColumnKind.DATE:
         return not _has_single_days(known, column)
-    return column.kind is ColumnKind.AMOUNT and all(_WHOLE.fullmatch(cell) for cell in cells)
+    return column.kind is ColumnKind.AMOUNT and all(map(_WHOLE.fullmatch, known.cells(column)))
 
 
 def _amounts(reading: ParsedQuestion, by: Column, words: Sequence[Word]) -> Column | None:
     """Return the column of amounts to add up or to average for each group; None if that is unclear."""
     known = reading.known
-    others = [column for column in known.columns_of_kind(ColumnKind.AMOUNT) if column.at != by.at]
-    named = best_named(known, others, words)
+    others = [column for column in known.amounts if column.at != by.at]
+    named = known.best_named(others, words)
     if not named and reading.request.asks == "total":
         named = [column for column in others if "total" in known.header_words(column)]
     if len(named) == 1:
@@ -356,17 +300,7 @@ def _amounts(reading: ParsedQuestion, by: Column, words: Sequence[Word]) -> Colu
     return others[0] if computed_column(reading, words) in (None, others[0]) else None
 
 
-def _total_column_plan(reading: ParsedQuestion, totals: Sequence[Column]) -> TablePlan | None:
-    """Return a plan for the highest or lowest value of a column called "Total"; None if it is unclear which."""
-    known, request = reading.known, reading.request
-    found = best_named(known, totals, words_outside_cells(reading)) or totals
-    if len(found) != 1:
-        return None
-    return TablePlan(known, request.operation, found[0], tuple(reading.tests), few=request.few)
-
-
 def _are_rows(reading: ParsedQuestion, noun: Word) -> bool:
     """Return whether a noun names the rows, and not something that a column counts."""
-    found = noun_meaning(reading, noun)
     known = reading.known
-    return found == (None,) and (not has_quantity_column(known) or is_in_header(known, noun))
+    return noun_meaning(reading, noun) == (None,) and (not known.has_quantities or known.is_in_header(noun))

@@ -7,15 +7,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from localcrag.records.enums import Operation
-from localcrag.tables.parsed_question import ParsedQuestion, Test, best_named, meets, words_outside_cells
+from localcrag.tables.parse import Row
+from localcrag.tables.parsed_question import ParsedQuestion, Test, meets
 from localcrag.tables.plan_columns import (
     TablePlan,
     asks_for_rows,
-    asks_who,
-    has_quantity_column,
-    is_in_header,
     noun_meaning,
-    row_label_column,
 )
 from localcrag.tables.question_conditions import Condition, Relation
 from localcrag.tables.values import Amount
@@ -51,7 +48,7 @@ _MONEY = frozenset("spending spent expense cost".split())
 _SCALE = re.compile(r"\b(?:hundreds|thousands?|millions?|billions?|bn|mn?|[kKM]|000s?)\b")
 """Words and abbreviations for thousands, millions and billions."""
 _DATES = frozenset(("date", "day", "time"))
-_WITHIN = re.compile(r"\b(?:in|for|at|on|from|with|by) (?:the )?$", re.IGNORECASE)
+_WITHIN = re.compile(r"(?i)\b(?:in|for|at|on|from|with|by) (?:the )?$")
 _COSTS = frozenset(("cost", "costing", "expensive", "price"))
 
 
@@ -107,7 +104,7 @@ def resolve_plan_words(reading: ParsedQuestion) -> None:
 
 def column_pair(reading: ParsedQuestion, split: int, *, in_time: bool = False) -> tuple[Column, Column] | None:
     """Return the two columns of one kind and unit that are named before and after a place; None if it is unclear."""
-    known, words = reading.known, words_outside_cells(reading)
+    known, words = reading.known, reading.free_words
     kinds = (ColumnKind.DATE, ColumnKind.TIME) if in_time else (ColumnKind.AMOUNT,)
     columns = [column for column in known.columns_of_kind(*kinds) if column.unit != "percent"]
     left = _named(known, columns, [word for word in words if word.start < split])
@@ -121,16 +118,13 @@ def column_pair(reading: ParsedQuestion, split: int, *, in_time: bool = False) -
         own = known.header_words(right[0])
         # Plans that are not about money are not compared with spending.
         money = own & _PLANNED_MONEY or right[0].unit in CURRENCIES.values()
-        done = ACTUAL if money else ACTUAL - _MONEY
-        left = [
-            one
-            for one in columns
-            if done & (its := known.header_words(one)) and not PLANNED & its and own - PLANNED - FUNCTION_WORDS <= its
-        ]
+        done, shared = ACTUAL if money else ACTUAL - _MONEY, own - PLANNED - FUNCTION_WORDS
+        others = [(one, known.header_words(one)) for one in columns]
+        left = [one for one, words in others if done & words and not PLANNED & words and shared <= words]
     if len(left) != 1 or left[0].at == right[0].at:
         return None
-    alike_in = (left[0].kind, left[0].unit, _scale(left[0])) == (right[0].kind, right[0].unit, _scale(right[0]))
-    return (left[0], right[0]) if alike_in else None
+    kinds_and_units = [(column.kind, column.unit, _scale(column)) for column in (left[0], right[0])]
+    return (left[0], right[0]) if kinds_and_units[0] == kinds_and_units[1] else None
 
 
 def _scale(column: Column) -> str:
@@ -161,7 +155,7 @@ def _is_of_other_row(reading: ParsedQuestion, cell: NamedCell, split: int) -> bo
 def _named(known: TableVocabulary, columns: Sequence[Column], words: Sequence[Word]) -> list[Column]:
     """Return the columns that the words name best; columns with all words of their header named take precedence."""
     stems = {word.stem for word in words}
-    found = best_named(known, columns, words)
+    found = known.best_named(columns, words)
     whole = [column for column in found if known.header_words(column) - FUNCTION_WORDS <= stems]
     return whole or found
 
@@ -181,23 +175,22 @@ def fit_comparative(word: str, reading: ParsedQuestion, columns: Sequence[Column
 def _has_single_rows(reading: ParsedQuestion, compared: Sequence[Column]) -> bool:
     """Return whether each thing that is asked for has a single row; if it has several, their sum may be meant."""
     known, tests = reading.known, reading.tests
-    rows = [row for at, row in enumerate(known.rows) if all(meets(one, at, row.cells[one.column.at]) for one in tests)]
+    rows = _rows_that_meet(known, tests)
     others = [column for column in known.columns if column not in compared]
     nouns = [word for word in reading.target if word.stem not in ROW_NOUNS]
     named = [column for column in others if any(known.mention(column, [noun]) for noun in nouns)]
-    named += [row_label_column(known)] if asks_who(reading) else []
+    named += [known.label_column] if reading.asks_who else []
     cells = [[row.cells[column.at] for row in rows] for column in named]
     return all(len(set(own)) == len(own) for own in cells)
 
 
 _ADDS_UP = re.compile(
-    r"\b(?:total|altogether|combined|in all|in sum|spen[dt]|sold|used|worked|paid|ordered|bought|how many|sum)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:total|altogether|combined|in all|in sum|spen[dt]|sold|used|worked|paid|ordered|bought|how many|sum)\b"
 )
 """Words that show that several rows of a side are added up."""
 
 
-_HOW_MANY = re.compile(r"\W*how many\b", re.IGNORECASE)
+_HOW_MANY = re.compile(r"(?i)\W*how many\b")
 _Sides = tuple[tuple[Test, ...], tuple[Test, ...]]
 
 
@@ -206,21 +199,21 @@ def difference_plan(reading: ParsedQuestion) -> TablePlan | None:
     known, request = reading.known, reading.request
     split = request.forms.split
     sides = _sides(reading.tests, split)
-    tested = {test.column.at for test in reading.tests}
-    amounts = [column for column in known.columns_of_kind(ColumnKind.AMOUNT) if column.at not in tested]
+    tested = reading.tested
+    amounts = [column for column in known.amounts if column.at not in tested]
     if sides is None:
         return _column_difference_plan(reading, split)
     if any(test.negated for side in sides for test in side):
         return None
-    words = words_outside_cells(reading)
+    words = reading.free_words
     column = _compared_column(known, amounts, words, request.forms.more)
     if _HOW_MANY.match(request.text) and not (column and known.mention(column, words)):
         counted = meaningful(words)[:1]
-        rows = counted and noun_meaning(reading, counted[0]) == (None,) and not has_quantity_column(known)
+        rows = counted and noun_meaning(reading, counted[0]) == (None,) and not known.has_quantities
         return TablePlan(known, Operation.DIFFERENCE, None, sides=_larger_side_first(reading, sides)) if rows else None
     if column is None:
         return None
-    most = max(_row_count(known, side) for side in sides)
+    most = max(len(_rows_that_meet(known, side)) for side in sides)
     if most > 1 and not _ADDS_UP.search(request.text):
         return None  # "How much more do lamps cost than chairs" does not ask for a sum.
     return TablePlan(known, Operation.DIFFERENCE, column, sides=_larger_side_first(reading, sides))
@@ -233,18 +226,14 @@ def share_plan(reading: ParsedQuestion) -> TablePlan | None:
     part = tuple(test for test in reading.tests if test.start >= split)
     if not part or (len(part) > 1 and any(test.column.kind is ColumnKind.DATE for test in part)):
         return None
-    tested = {test.column.at for test in reading.tests}
-    words = [word for word in words_outside_cells(reading) if word.start < split and word.stem not in UNINFORMATIVE]
-    named = [
-        column
-        for column in best_named(known, known.columns_of_kind(ColumnKind.AMOUNT), words)
-        if column.at not in tested
-    ]
+    tested = reading.tested
+    words = [word for word in reading.free_words if word.start < split and word.stem not in UNINFORMATIVE]
+    named = [column for column in known.best_named(known.amounts, words) if column.at not in tested]
     if len(named) == 1:
         return TablePlan(known, Operation.SHARE, named[0], sides=(whole, (*whole, *part)))
     if named or not words or noun_meaning(reading, words[-1]) != (None,):
         return None
-    if has_quantity_column(known) and not is_in_header(known, words[-1]):
+    if known.has_quantities and not known.is_in_header(words[-1]):
         return None
     return TablePlan(known, Operation.SHARE, None, sides=(whole, (*whole, *part)))
 
@@ -270,7 +259,7 @@ def _compared_column(
     known: TableVocabulary, amounts: Sequence[Column], words: Sequence[Word], more: str
 ) -> Column | None:
     """Return the column to compare: the named one, or the one that a word like "cheaper" is about; None if unclear."""
-    named = best_named(known, amounts, words)
+    named = known.best_named(amounts, words)
     if not named and more in COMPARATIVES:
         meant = with_synonyms(COMPARATIVES[more])
         named = [column for column in amounts if meant & known.header_words(column)]
@@ -284,7 +273,7 @@ def _column_difference_plan(reading: ParsedQuestion, split: int) -> TablePlan | 
     known, request = reading.known, reading.request
     if len({test.start < split for test in reading.tests}) > 1 or any(test.negated for test in reading.tests):
         return None
-    if request.asks != "total" and (not reading.tests or _row_count(known, reading.tests) != 1):
+    if request.asks != "total" and (not reading.tests or len(_rows_that_meet(known, reading.tests)) != 1):
         return None
     columns = column_pair(reading, split)
     if columns is None or not fit_comparative(request.forms.more, reading, columns):
@@ -294,9 +283,9 @@ def _column_difference_plan(reading: ParsedQuestion, split: int) -> TablePlan | 
     return TablePlan(known, Operation.DIFFERENCE, first, side_columns=(first, second), sides=(tests, tests))
 
 
-def _row_count(known: TableVocabulary, tests: Sequence[Test]) -> int:
-    """Return how many rows meet the tests."""
-    return sum(all(meets(test, at, row.cells[test.column.at]) for test in tests) for at, row in enumerate(known.rows))
+def _rows_that_meet(known: TableVocabulary, tests: Sequence[Test]) -> list[Row]:
+    """Return the rows that meet the tests."""
+    return [row for at, row in enumerate(known.rows) if all(meets(one, at, row.cells[one.column.at]) for one in tests)]
 
 
 def extreme_difference_plan(reading: ParsedQuestion) -> TablePlan | None:
@@ -323,7 +312,7 @@ def extreme_difference_plan(reading: ParsedQuestion) -> TablePlan | None:
 
 def _asks_for_rows(reading: ParsedQuestion, end: int) -> bool:
     """Return whether the noun before a place names rows; also if there is no noun."""
-    if asks_who(reading):
-        return reading.known.are_people(row_label_column(reading.known))
+    if reading.asks_who:
+        return reading.known.are_people(reading.known.label_column)
     noun = meaningful([word for word in reading.target if word.start < end])
     return not noun or asks_for_rows(reading, noun)

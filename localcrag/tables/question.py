@@ -17,7 +17,7 @@ from localcrag.text.question_form import asks_yes_or_no
 from localcrag.text.words import NUMBER_WORDS, blank_out, one_line
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W_]+)?")
-_I = re.compile(r"i(?:['’]\w+)?", re.IGNORECASE)
+_I = re.compile(r"(?i)i(?:['’]\w+)?")
 _BEGINS = re.compile(r"(?:^|[?!.;:]\s)\W*\Z")
 """The text before the first word of a sentence."""
 
@@ -53,49 +53,44 @@ COMPARATIVE_PATTERN = (
 )
 """Comparatives, as a pattern."""
 _LESS = frozenset(("below", "under", "before", "earlier"))
-_LESS_THAN = re.compile(r"less|fewer|lower|cheaper|shorter|lighter|smaller", re.IGNORECASE)
+_LESS_THAN = re.compile(r"(?i)less|fewer|lower|cheaper|shorter|lighter|smaller")
 _ASKS_FOR_ROWS = re.compile(
-    r"^\W*(?:which|what|who|how many|(?:list|show|name|count|find)\b|the number of|what(?:'s| is) the number of)\b",
-    re.IGNORECASE,
+    r"(?i)^\W*(?:which|what|who|how many|(?:list|show|name|count|find)\b|the number of|what(?:'s| is) the number of)\b"
 )
 """Beginnings of questions that ask for rows."""
 _THAN = re.compile(
-    rf"\b(?:an? )?(?P<word>{COMPARATIVE_PATTERN}|later|earlier)\b(?P<between>[^,;:]*?)\b(?P<than>than)\b", re.IGNORECASE
+    rf"(?i)\b(?:an? )?(?P<word>{COMPARATIVE_PATTERN}|later|earlier)\b(?P<between>[^,;:]*?)\b(?P<than>than)\b"
 )
 """Comparisons with "than": "more rooms than floors"."""
-_AS = re.compile(r"\b(?P<word>as (?:many|much|high|large))\b(?P<between>[^,;:]*?)\b(?P<than>as)\b", re.IGNORECASE)
+_AS = re.compile(r"(?i)\b(?P<word>as (?:many|much|high|large))\b(?P<between>[^,;:]*?)\b(?P<than>as)\b")
 """Comparisons with "as": "as many rooms as floors"."""
 _RELATION_WORDS = re.compile(
-    r"\b(?:(?:stay(?:s|ed)?|lies?|lay|went|goes|go|came|comes) )?"
-    r"(?P<than>(?P<word>above|over|below|under|exceed(?:s|ed|ing)?|after|before|equals?|equal to|the same as))\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:(?:stay(?:s|ed)?|lies?|lay|went|goes|go|came|comes) )?"
+    r"(?P<than>(?P<word>above|over|below|under|exceed(?:s|ed|ing)?|after|before|equals?|equal to|the same as))\b"
 )
 """Comparisons without "than": "above the budget", "exceeded", "the same as"."""
 _FORMS = (_THAN, _AS, _RELATION_WORDS)
 _FILLERS = re.compile(
-    r"(?:\W+(?:the|their|its|his|her|our|they|it|he|she|we|what|was|were|is|are|had|has|been)\b)*", re.IGNORECASE
+    r"(?i)(?:\W+(?:the|their|its|his|her|our|they|it|he|she|we|what|was|were|is|are|had|has|been)\b)*"
 )
 """Words after a comparison that do not name the column to compare with."""
 _LEAST = ("least", "smallest", "lowest")
 _ENDS = (
     re.compile(
-        r"\b(?:the )?(?P<end>furthest|farthest|most|least) (?=(?:over|above|under|below|exceed(?:s|ed|ing)?)\b)",
-        re.IGNORECASE,
+        r"(?i)\b(?:the )?(?P<end>furthest|farthest|most|least) (?=(?:over|above|under|below|exceed(?:s|ed|ing)?)\b)"
     ),
     re.compile(
-        r"\bby (?:the )?(?P<end>most|least|(?:largest|biggest|greatest|highest|smallest|lowest) "
-        r"(?:amount|margin|(?P<percent>percentage)))\b",
-        re.IGNORECASE,
+        r"(?i)\bby (?:the )?(?P<end>most|least|(?:largest|biggest|greatest|highest|smallest|lowest) "
+        r"(?:amount|margin|(?P<percent>percentage)))\b"
     ),
-    re.compile(r"\b(?:the )?(?P<end>most|furthest|farthest|least)\W*\Z", re.IGNORECASE),
+    re.compile(r"(?i)\b(?:the )?(?P<end>most|furthest|farthest|least)\W*\Z"),
 )
 """Words that ask for the greatest or smallest difference: "furthest over budget", "by the largest margin"."""
-_PERCENT = re.compile(r"\b(?:in|by|as an?) (?:per ?cent|percentage(?: terms)?)\b", re.IGNORECASE)
+_PERCENT = re.compile(r"(?i)\b(?:in|by|as an?) (?:per ?cent|percentage(?: terms)?)\b")
 """Words that ask for a difference as a percentage."""
 _GAP = re.compile(
-    r"\b(?:the )?(?P<end>largest|biggest|greatest|highest|smallest|lowest) (?:difference|gap) between\b"
-    r"(?:\W+(?:the|their|its)\b)?(?P<between>.*?)\b(?P<than>and)\b(?:\W+(?:the|their|its)\b)?",
-    re.IGNORECASE,
+    r"(?i)\b(?:the )?(?P<end>largest|biggest|greatest|highest|smallest|lowest) (?:difference|gap) between\b"
+    r"(?:\W+(?:the|their|its)\b)?(?P<between>.*?)\b(?P<than>and)\b(?:\W+(?:the|their|its)\b)?"
 )
 """Questions for the greatest or smallest difference between two columns."""
 
@@ -170,15 +165,13 @@ MOST_ROWS_ASKED = 50
 
 _WORDS = "|".join(NUMBER_WORDS)
 _FEW = rf"(?P<few>\d{{1,2}}|{_WORDS})"
-_TOP = re.compile(rf"\b(?P<end>top|bottom) {_FEW}\b", re.IGNORECASE)
+_TOP = re.compile(rf"(?i)\b(?P<end>top|bottom) {_FEW}\b")
 """The words "top" and "bottom" with a number of rows."""
-_DIFFERENT = re.compile(r"\b(?:different|distinct|unique)\b(?= \w)", re.IGNORECASE)
-_COMPARED = re.compile(
-    rf"\bhow (?:much|many) (?P<more>{COMPARATIVE_PATTERN})\b(?P<between>.*?)\b(?P<than>than)\b", re.IGNORECASE
-)
+_DIFFERENT = re.compile(r"(?i)\b(?:different|distinct|unique)\b(?= \w)")
+_COMPARED = re.compile(rf"(?i)\bhow (?:much|many) (?P<more>{COMPARATIVE_PATTERN})\b(?P<between>.*?)\b(?P<than>than)\b")
 """Questions for a difference with a comparative: "how much more … than"."""
 _BEYOND, _BY_HOW_MUCH = (
-    re.compile(rf"\b{asks}(?P<between> (?:[^,;:]*? )?)(?P<than>(?P<more>{more}))\b", re.IGNORECASE)
+    re.compile(rf"(?i)\b{asks}(?P<between> (?:[^,;:]*? )?)(?P<than>(?P<more>{more}))\b")
     for asks, more in (
         # "How much was paid over the year" compares nothing.
         ("how (?:much|far)", r"above|below|under|(?:(?<=how much )|(?<=how far ))over|exceed(?:s|ed)?"),
@@ -186,40 +179,36 @@ _BEYOND, _BY_HOW_MUCH = (
     )
 )
 _DIFFERENCE = re.compile(
-    r"\b(?:what(?:'s| is| was) )?the difference(?P<of> in [\w ]+?)? between\b(?P<between>.*?)\b(?P<than>and)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:what(?:'s| is| was) )?the difference(?P<of> in [\w ]+?)? between\b(?P<between>.*?)\b(?P<than>and)\b"
 )
 """Questions for a difference that name both sides: "the difference between … and …"."""
 _SHARE = re.compile(
-    r"^(?:what|which|how many|how large)?(?:'s| is| was)? ?(?:an? |the )?(?:percentage|per ?cent|share|proportion)"
-    r"(?: share)? of\b",
-    re.IGNORECASE,
+    r"(?i)^(?:what|which|how many|how large)?(?:'s| is| was)? ?(?:an? |the )?(?:percentage|per ?cent|share|proportion)"
+    r"(?: share)? of\b"
 )
 """Beginnings of questions for a share of something."""
 _VERB = re.compile(
-    r"\b(?:is|are|was|were|comes?|came|lives?|lived|has|have|had|goes|go|went|belongs?|fell|falls?)\b", re.IGNORECASE
+    r"(?i)\b(?:is|are|was|were|comes?|came|lives?|lived|has|have|had|goes|go|went|belongs?|fell|falls?)\b"
 )
 """Verbs that separate the whole of a share from the part: "what share of orders is from Bonn"."""
 _PER = re.compile(
-    r"\b(?:per|(?:for|in|of|on|at|from) (?:each|every)(?: of the)?|each|every|(?:grouped|broken down) by) "
-    r"(?P<by>[^\W\d_]+)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:per|(?:for|in|of|on|at|from) (?:each|every)(?: of the)?|each|every|(?:grouped|broken down) by) "
+    r"(?P<by>[^\W\d_]+)\b"
 )
 """Words that ask for groups: "per town", "for each month"."""
-_BY = re.compile(r"\bby (?P<by>[^\W\d_]+)\W*\Z", re.IGNORECASE)
+_BY = re.compile(r"(?i)\bby (?P<by>[^\W\d_]+)\W*\Z")
 """The word "by" with a noun at the end, which also asks for groups: "sales by town"."""
 _NOT = re.compile(
-    r"\b(?:(?:(?:is|are|was|were|do|does|did|has|have|had) )?not(?: yet| in| been| have)?|"
+    r"(?i)\b(?:(?:(?:is|are|was|were|do|does|did|has|have|had) )?not(?: yet| in| been| have)?|"
     r"(?:is|are|was|were|do|does|did|has|have|had)n't(?: yet| been| have)?|no|without(?: any| an?)?|"
-    r"neither|except(?: for)?|excluding|other than)\b",
-    re.IGNORECASE,
+    r"neither|except(?: for)?|excluding|other than)\b"
 )
 """Negations."""
-_ABSENT = re.compile(r"^(?:no|without)\b|\bhave$", re.IGNORECASE)
+_ABSENT = re.compile(r"(?i)^(?:no|without)\b|\bhave$")
 """Negations that say that something is not there at all."""
-_MISSING = re.compile(r"\b(?:is|are|was|were|has|have)\b(?P<what>[^,;]*?)\b(?:missing|empty|blank)\b", re.IGNORECASE)
+_MISSING = re.compile(r"(?i)\b(?:is|are|was|were|has|have)\b(?P<what>[^,;]*?)\b(?:missing|empty|blank)\b")
 """Statements that something is missing."""
-_CLAUSE = re.compile(r"[,;]|\bbut\b", re.IGNORECASE)
+_CLAUSE = re.compile(r"(?i)[,;]|\bbut\b")
 """Ends of the part that a negation denies."""
 
 
@@ -250,36 +239,27 @@ class QuestionForm:
 
 def parse_form(text: str) -> QuestionForm | None:
     """Return the form of a question whose conditions are blanked; None if it is too complex to be understood."""
-    rest, form, split, more = _two_sides(text)
-    rest, versus = (rest, None) if form else find_column_comparison(rest)
+    forms = _two_sides(text)
+    rest, versus = (forms.rest, None) if forms.form else find_column_comparison(forms.rest)
     different = _DIFFERENT.search(rest)
     rest = _blank(rest, different)
     top = _TOP.search(rest)
     rest = _blank(rest, top)
-    by = _PER.search(rest) or (None if top or form else _BY.search(rest))
+    by = _PER.search(rest) or (None if top or forms.form else _BY.search(rest))
     rest = _blank(rest, by)
     # A second "per" would ask for groups of groups.
-    if _PER.search(rest):
-        return None
-    denied = _find_negations(rest)
+    denied = None if _PER.search(rest) else _find_negations(rest)
     if denied is None:
         return None
     rest, negated, absent = denied
     if versus and (different or top or by or negated):
         return None
-    return QuestionForm(
-        rest,
-        few=number_value(top["few"]) if top else 1,
-        end=(Operation.MAXIMUM if top["end"].lower() == "top" else Operation.MINIMUM) if top else None,
-        by=by["by"].lower() if by else "",
-        different=different is not None,
-        negated=negated,
-        absent=absent,
-        form=form,
-        split=split,
-        more=more,
-        versus=versus,
-    )
+    if top:
+        end = Operation.MAXIMUM if top["end"].lower() == "top" else Operation.MINIMUM
+        forms = replace(forms, few=number_value(top["few"]), end=end)
+    noun = by["by"].lower() if by else ""
+    forms = replace(forms, rest=rest, by=noun, different=different is not None, versus=versus)
+    return replace(forms, negated=negated, absent=absent)
 
 
 def requested_number(text: str, superlative: str) -> tuple[int, str]:
@@ -303,11 +283,8 @@ def number_value(text: str) -> int:
     return int(NUMBER_WORDS.get(text.lower(), text))
 
 
-def _two_sides(text: str) -> tuple[str, Operation | None, int, str]:
-    """Return the text without the words of a difference or a share, the operation, the split, and the comparative.
-
-    The operation is None, and the text unchanged, if the question has no two sides.
-    """
+def _two_sides(text: str) -> QuestionForm:
+    """Return the form of a difference or a share; of a question without two sides, only its text."""
     for pattern in (_COMPARED, _BY_HOW_MUCH, _BEYOND, _DIFFERENCE):
         if (found := pattern.search(text)) and not re.search(r"\bthan\b", text[found.end() :], re.IGNORECASE):
             rest = blank_out(text, found.start(), found.start("between"))
@@ -315,11 +292,11 @@ def _two_sides(text: str) -> tuple[str, Operation | None, int, str]:
             if of := found.groupdict().get("of"):
                 rest = rest[: found.start("of")] + of + rest[found.end("of") :]
             more = (found.groupdict().get("more") or "").lower()
-            return rest, Operation.DIFFERENCE, found.end("than"), more
+            return QuestionForm(rest, form=Operation.DIFFERENCE, split=found.end("than"), more=more)
     if (found := _SHARE.search(text)) and (verb := _VERB.search(text, found.end())):
         rest = blank_out(blank_out(text, *found.span()), *verb.span())
-        return rest, Operation.SHARE, verb.start(), ""
-    return text, None, 0, ""
+        return QuestionForm(rest, form=Operation.SHARE, split=verb.start())
+    return QuestionForm(text)
 
 
 _Places = tuple[tuple[int, int], ...]
@@ -388,63 +365,57 @@ class Request:
 
 
 _POLITE = re.compile(
-    r"^\W*(?:please,? )?(?:(?:can|could|would|will) you (?:please )?)?"
+    r"(?i)^\W*(?:please,? )?(?:(?:can|could|would|will) you (?:please )?)?"
     r"(?:tell me|show me|give me|let me know|do you know)?[ ,:]*"
     r"(?:(?:in|on|at|for|from|to|of|with)(?= (?:which|what|how many)\b))? ?"
-    r"(?:when (?:was|is|were|does|did|do)(?= the\b))?",
-    re.IGNORECASE,
+    r"(?:when (?:was|is|were|does|did|do)(?= the\b))?"
 )
 """Polite beginnings of questions, which are ignored."""
 _CHANGES = re.compile(
-    r"\b(?:not|no|never|none|neither|nor|without|except|excluding|besides|other|others|another|else|if|why|how|each|"
+    r"(?i)\b(?:not|no|never|none|neither|nor|without|except|excluding|besides|other|others|another|else|if|why|how|each|"
     r"every|per|either|both|half|share|percentage|proportion|ratio|difference|differ|compared?|versus|vs|than|median|"
     r"i|i'm|i've|my|mine|me|you|your|he|she|his|her|they|their|should|must|may|might|can|could|would|need|allowed|"
     r"second|third|fourth|top|top-most|bottom|next|last|first|previous|current|different|again|already|yet|now|today|"
     r"only|same|change[ds]?|"
     r"increase[ds]?|decrease[ds]?|rise|rose|grow[ns]?|grew|more|less|fewer|until|because|when|where|but|nor)\b"
-    r"|n't\b|[?!.;:]\s+\w",
-    re.IGNORECASE,
+    r"|n't\b|[?!.;:]\s+\w"
 )
 """Words that change the meaning of a question, so that only names may be spelt like them."""
 _NO_LETTER = re.compile(r"[^\w'’]|\Z")
-_FORECAST = re.compile(r"\b(?:will|would|going to)\b", re.IGNORECASE)
+_FORECAST = re.compile(r"(?i)\b(?:will|would|going to)\b")
 """Words for the future, which the table says nothing certain about."""
-_CURRENT_COLUMN = re.compile(r"\b(?:now|current|previous|today)\b", re.IGNORECASE)
+_CURRENT_COLUMN = re.compile(r"(?i)\b(?:now|current|previous|today)\b")
 """Words that can be part of the name of one of two compared columns."""
 _COUNT = re.compile(
-    r"\bhow many\b|\b(?:what(?:'s| is| was) )?(?:the )?(?:total |overall )?(?:number|count) of\b"
-    r"|^count\b(?: of| the| all)*",
-    re.IGNORECASE,
+    r"(?i)\bhow many\b|\b(?:what(?:'s| is| was) )?(?:the )?(?:total |overall )?(?:number|count) of\b"
+    r"|^count\b(?: of| the| all)*"
 )
-_HOURS = re.compile(r" (?:hours|minutes) (?:did|have|has|were|was)\b", re.IGNORECASE)
+_HOURS = re.compile(r"(?i) (?:hours|minutes) (?:did|have|has|were|was)\b")
 """Units after "how many" whose values are added up although no word asks for a sum."""
-_SPENT = re.compile(r"\W*(?:what|how much) (?:did|have|has) .*\bspen[dt]\b(?!.*\bon\W*\Z)", re.IGNORECASE)
+_SPENT = re.compile(r"(?i)\W*(?:what|how much) (?:did|have|has) .*\bspen[dt]\b(?!.*\bon\W*\Z)")
 """Questions for what was spent, which ask for a sum without saying so."""
-_WHICH = re.compile(r"\W*(?:which|who)\b", re.IGNORECASE)
-_HOW_MUCH = re.compile(r"\bhow much\b", re.IGNORECASE)
+_WHICH = re.compile(r"(?i)\W*(?:which|who)\b")
+_HOW_MUCH = re.compile(r"(?i)\bhow much\b")
 _SUM = re.compile(
-    r"\b(?:how much(?= (?:[^\W\d]+ ){1,3}(?:is|are|was|were) there\b)|"
+    r"(?i)\b(?:how much(?= (?:[^\W\d]+ ){1,3}(?:is|are|was|were) there\b)|"
     r"in total|in all|in sum|all together|altogether|combined|all in all|add(?:s|ed)? up(?: to)?|"
-    r"(?:grand |sum )?total(?: sum)?(?: of)?|sum(?: total)?(?: of)?|overall)\b",
-    re.IGNORECASE,
+    r"(?:grand |sum )?total(?: sum)?(?: of)?|sum(?: total)?(?: of)?|overall)\b"
 )
-_AVERAGE = re.compile(r"\b(?:on average|average|mean(?= of| \w+ (?:is|of|in|for)))(?: of)?\b", re.IGNORECASE)
+_AVERAGE = re.compile(r"(?i)\b(?:on average|average|mean(?= of| \w+ (?:is|of|in|for)))(?: of)?\b")
 _SUPERLATIVE = re.compile(
-    rf"\b(?:the )?({'|'.join(sorted(SUPERLATIVES, key=len, reverse=True))})\b(?! (?:of|all)\b)", re.IGNORECASE
+    rf"(?i)\b(?:the )?({'|'.join(sorted(SUPERLATIVES, key=len, reverse=True))})\b(?! (?:of|all)\b)"
 )
 _LIST = re.compile(
-    r"^\W*(?:(?:list|show|name|give|display|find|enumerate)(?: me| us)?\b(?: all| every)?(?: of)?(?: the)?"
-    r"|(?:which|what)(?: are(?: all)?(?: the)?)?|who(?= \w+s?\b)|(?:every|all)(?: the)?)",
-    re.IGNORECASE,
+    r"(?i)^\W*(?:(?:list|show|name|give|display|find|enumerate)(?: me| us)?\b(?: all| every)?(?: of)?(?: the)?"
+    r"|(?:which|what)(?: are(?: all)?(?: the)?)?|who(?= \w+s?\b)|(?:every|all)(?: the)?)"
 )
 """Beginnings of questions that list rows or values."""
 _EVERYTHING = re.compile(
-    r"^\W*(?:list|name|enumerate|show|give|display)\b.*\b(?:all|every)\b|\bare there\b|^\W*(?:what|which) are all\b",
-    re.IGNORECASE,
+    r"(?i)^\W*(?:list|name|enumerate|show|give|display)\b.*\b(?:all|every)\b|\bare there\b|^\W*(?:what|which) are all\b"
 )
 """Questions that ask for all rows or values explicitly."""
 _NO_MOMENT = re.compile(
-    rf" (?:years?|months?|weeks?|quarters?|half|names?|days?|times?|\d+|{'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE
+    rf"(?i) (?:years?|months?|weeks?|quarters?|half|names?|days?|times?|\d+|{'|'.join(NUMBER_WORDS)})\b"
 )
 """Words after "first" and "last" with which these do not mean the first or last row by date."""
 
@@ -535,8 +506,7 @@ def _extreme_request(
     rest = blank_out(rest, *superlative.span())
     sums = _SUM.search(rest)
     group_operation = Operation.AVERAGE if averages else Operation.SUM if sums else None
-    message = averages or sums
-    rest = blank_out(rest, *message.span()) if message else rest
+    rest = _blank(rest, averages or sums)
     return Request(wanted.operation, text, rest, word, superlative=wanted, few=few, group_operation=group_operation)
 
 
@@ -552,9 +522,9 @@ def _two_sided_request(text: str, forms: QuestionForm) -> Request | None:
 
 def _count_sum_or_list(text: str, rest: str, counts: re.Match[str] | None) -> Request | None:
     """Return a request for a number, a total or rows."""
-    left = blank_out(rest, *counts.span()) if counts else rest
+    left = _blank(rest, counts)
     sums = _SUM.search(left)
-    left = blank_out(left, *sums.span()) if sums else left
+    left = _blank(left, sums)
     adds_up = sums or (_HOURS.match(rest, counts.end()) if counts else _SPENT.match(rest))
     if counts:
         # With "in total" it may be a sum: the table decides whether rows are counted or a column is added up.
@@ -562,12 +532,9 @@ def _count_sum_or_list(text: str, rest: str, counts: re.Match[str] | None) -> Re
     if sums and _WHICH.match(rest):
         return None  # "Which items cost more than 400 in sum" asks for rows; the sum may be in a column.
     if adds_up:
-        much = _HOW_MUCH.search(left)
-        return Request(Operation.SUM, text, blank_out(left, *much.span()) if much else left, "total")
+        return Request(Operation.SUM, text, _blank(left, _HOW_MUCH.search(left)), "total")
     listed = _LIST.match(rest)
     if listed is None:
         return Request(Operation.FILTER, text, rest, "", target=0)
-    everything = _EVERYTHING.search(rest) is not None
-    return Request(
-        Operation.FILTER, text, blank_out(rest, *listed.span()), "", target=listed.end(), everything=everything
-    )
+    left, everything = blank_out(rest, *listed.span()), _EVERYTHING.search(rest) is not None
+    return Request(Operation.FILTER, text, left, "", target=listed.end(), everything=everything)

@@ -25,6 +25,7 @@ from localcrag.tables.values import (
 )
 from localcrag.text.quantities import CURRENCIES, MONTHS, UNITS
 from localcrag.text.translation import gettext as _
+from localcrag.text.translation import gettext_noop
 from localcrag.text.words import NUMBER_WORDS, blank_out
 
 _WEEK = 7
@@ -49,6 +50,9 @@ _RELATIVE = re.compile(
 )
 """Relative days. The group `unclear` has those that people use for different dates: "last March", "past week"."""
 
+_UNCLEAR = gettext_noop(
+    "it is not clear which days “%(words)s” are; ask with dates, as in “between 1 and 5 April 2026”"
+)
 _FROM_OTHER_DAY = re.compile(
     r"\b(?:day|week|month|quarter|year)s? (?:before|after|from) (?:yesterday|today|tomorrow|now|this|last|next)\b",
     re.IGNORECASE,
@@ -86,11 +90,7 @@ def relative_days_at(text: str, start: int, today: date) -> tuple[RelativeDays, 
     has_article = f"{text[:start]}{found[0]}".lower().endswith(f"the {found['said'].lower()}")
     written = f"the {found['said']}" if has_article else found["said"]
     if found["unclear"] or (has_article and (found["shift"] or "").lower() in _MAY_ROLL):
-        problem = _(
-            "it is not clear which days “%(words)s” are; ask with dates, as in “between 1 and 5 April 2026”",
-            words=written,
-        )
-        return RelativeDays(written, _day(today), _day(today), today, problem), found.end()
+        return RelativeDays(written, _day(today), _day(today), today, _(_UNCLEAR, words=written)), found.end()
     if found["day"]:
         day = _day(today + timedelta(days=_DAYS[found["day"].lower()]))
         return RelativeDays(written, day, day, today), found.end()
@@ -101,16 +101,6 @@ def relative_days_at(text: str, start: int, today: date) -> tuple[RelativeDays, 
     if so_far and low.first:
         low, high = _day(low.first), _day(today)
     return RelativeDays(written, low, high, today), found.end()
-
-
-def counts_from_other_day(text: str) -> bool:
-    """Return whether a text counts from a day other than today: "the day before yesterday", "the week after next"."""
-    return _FROM_OTHER_DAY.search(text) is not None
-
-
-def relative_day_places(text: str) -> list[int]:
-    """Return the places at which a text names days relative to today."""
-    return [found.start() for found in re.finditer(rf"(?<!\w){_RELATIVE.pattern}", text, re.IGNORECASE)]
 
 
 def _day(day: date) -> Moment:
@@ -162,31 +152,17 @@ class Condition:
     relative: RelativeDays | None = None
 
 
-_AREA_AND_ENERGY_UNITS = ("m²", "m³", "km²", "kwh", "mwh", "kw")
-_UNIT = "|".join(
-    sorted(
-        {
-            re.escape(unit)
-            for unit in (
-                *_AREA_AND_ENERGY_UNITS,
-                *CURRENCIES,
-                *UNITS,
-                *(f"{unit}s" for unit in UNITS.values()),
-                *UNITS.values(),
-            )
-        },
-        key=len,
-        reverse=True,
-    )
-)
+_UNITS = {"m²", "m³", "km²", "kwh", "mwh", "kw", *CURRENCIES, *UNITS, *UNITS.values()}
+_UNITS |= {f"{unit}s" for unit in UNITS.values()}
+_UNIT = "|".join(sorted(map(re.escape, _UNITS), key=len, reverse=True))
 _WORDS = "|".join(NUMBER_WORDS)
 _NUMBER = (
     rf"(?:[€$£][ \u00a0]?)?[-−]?(?:\d(?:[\d.,'’]*\d)?|(?:{_WORDS})\b)"
     rf"(?:[ \u00a0]?(?:%|per ?cent\b|(?:{_UNIT})(?![\w])))?"
 )
 _ABOVE = (
-    r"(?:\b(?:(?:more|greater|higher|larger|bigger|longer|heavier|dearer|taller|more expensive) than|over|above"
-    r"|exceed(?:s|ing)?|in excess of) |> ?)NUMBER"
+    r"(?:\b(?:(?:more|greater|higher|larger|bigger|longer|heavier|dearer|taller|more expensive) than|over|above|"
+    r"exceed(?:s|ing)?|in excess of) |> ?)NUMBER"
 )
 _FORMS = (
     (r"\b(?:(?:lies?|is|are) )?(?:between|from) NUMBER (?:and|to) NUMBER", Relation.WITHIN),
@@ -252,7 +228,7 @@ def conditions_in(text: str, today: date | None = None) -> tuple[tuple[Condition
     The conditions are None if a number, a time or a date like "the day before yesterday" cannot be read. Without
     `today`, "last month" and the like are no conditions.
     """
-    if today and counts_from_other_day(text):
+    if today and _FROM_OTHER_DAY.search(text):
         return None, text
     found: list[Condition] = []
     rest = text
@@ -321,7 +297,8 @@ def _range_condition(text: str, match: re.Match[str], first: tuple[Moment, int])
 
 def _unprefixed_days(text: str, today: date) -> list[Condition]:
     """Return the conditions of relative days that have no preposition: "last month"."""
-    places = [(relative_days_at(text, start, today), start) for start in relative_day_places(text)]
+    starts = [found.start() for found in re.finditer(rf"(?<!\w){_RELATIVE.pattern}", text, re.IGNORECASE)]
+    places = [(relative_days_at(text, start, today), start) for start in starts]
     return [_relative_condition(*one, start, Relation.EQUAL) for one, start in places if one]
 
 
@@ -360,8 +337,8 @@ def _day_range(text: str, match: re.Match[str]) -> Condition | None:
 
 def _clock(text: str, half: str | None) -> Amount | None:
     """Return a time of day in minutes; None if there is no such time."""
-    time = parse_clock("12:00" if text.lower() == "noon" else text.replace(".", ":") if ":" in text or "." in text else
-                    f"{text}:00")  # fmt: skip
+    digits = "12:00" if text.lower() == "noon" else text.replace(".", ":")
+    time = parse_clock(digits if ":" in digits else f"{digits}:00")
     if time is None or not half:
         return replace(time, written=text) if time else None
     hours = int(time.value) // 60

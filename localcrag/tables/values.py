@@ -15,7 +15,7 @@ from datetime import date
 from decimal import Decimal
 from enum import Enum
 
-from localcrag.text.quantities import CURRENCIES, MONTHS, SHORT_MONTHS, UNITS
+from localcrag.text.quantities import CURRENCIES, MONTH_NUMBERS, MONTHS, UNITS
 from localcrag.text.words import singular
 
 EMPTY = frozenset(("", "-", "–", "—", "n/a", "n.a.", "na", "none", "null", "?", "…", "..."))
@@ -88,22 +88,15 @@ def is_empty(text: str) -> bool:
 def normalised_unit(written: str) -> str:
     """Return the normalised name of a unit: "euro" for €, EUR and euros."""
     word = written.strip().rstrip(".")
-    return (
-        CURRENCIES.get(word.lower())
-        or UNITS.get(word)
-        or UNITS.get(word.lower())
-        or {"%": "percent", "chf": "franc"}.get(word.lower())
-        or singular(word.lower())
-    )
+    low = word.lower()
+    other = {"%": "percent", "chf": "franc"}.get(low) or singular(low)
+    return CURRENCIES.get(low) or UNITS.get(word) or UNITS.get(low) or other
 
 
 def decimal_mark(cells: Iterable[str]) -> DecimalMark:
     """Return the decimal mark of a table's numbers, judged by the numbers that show it."""
-    numbers = [
-        found["number"]
-        for cell in cells
-        if (found := _AMOUNT.fullmatch(cell.strip())) and not _DATE.fullmatch(cell.strip())
-    ]
+    texts = [text for text in map(str.strip, cells) if not _DATE.fullmatch(text)]
+    numbers = [found["number"] for text in texts if (found := _AMOUNT.fullmatch(text))]
     point, comma = (any(form.search(number) for number in numbers) for form in (_POINT, _COMMA))
     if point != comma:
         return DecimalMark.POINT if point else DecimalMark.COMMA
@@ -183,10 +176,7 @@ def format_amount(value: Decimal, like: Sequence[Amount], mark: DecimalMark, uni
     return f"{sign}{text}{'' if name == '%' else ' '}{name}".rstrip()
 
 
-_NUMBER_OF = {name.lower(): 1 + at for at, name in enumerate(MONTHS)} | {
-    short.lower(): 1 + MONTHS.index(long) for short, long in SHORT_MONTHS.items()
-}
-_MONTH = rf"(?P<month>{'|'.join(sorted(_NUMBER_OF, key=len, reverse=True))})\b\.?"
+_MONTH = rf"(?P<month>{'|'.join(sorted(MONTH_NUMBERS, key=len, reverse=True))})\b\.?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)(?!\d)"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?(?![\d:])"
 FORMS = (
@@ -200,8 +190,8 @@ FORMS = (
 )
 """Patterns of days, months and years that can be read in only one way."""
 _FORMS = tuple(re.compile(form, re.IGNORECASE) for form in FORMS)
-_TIME = re.compile(r"[ T]\d{1,2}:\d\d(?::\d\d)?(?:Z|\s?[ap]m)?\Z", re.IGNORECASE)
-_WEEKDAY = re.compile(r"^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? ", re.IGNORECASE)
+_TIME = re.compile(r"(?i)[ T]\d{1,2}:\d\d(?::\d\d)?(?:Z|\s?[ap]m)?\Z")
+_WEEKDAY = re.compile(r"(?i)^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? ")
 _SLASHES = re.compile(r"(\d{1,2})/(\d{1,2})/((?:19|20)\d\d)")
 """Days with slashes, which begin with the day or the month."""
 _YEAR_OR_LETTERS = re.compile(r"(?:19|20)\d\d|[^\W\d_]{3}")
@@ -287,7 +277,7 @@ def _cell_moment(cell: str, *, day_first: bool) -> Moment | None:
 
 def _moment(text: dict[str, str | None]) -> Moment | None:
     month = text.get("month")
-    number = None if month is None else int(month) if month.isdecimal() else _NUMBER_OF[month.lower()]
+    number = None if month is None else int(month) if month.isdecimal() else MONTH_NUMBERS[month.lower()]
     year, day = (int(value) if (value := text.get(name)) else None for name in ("year", "day"))
     moment = Moment(year, number, day)
     try:

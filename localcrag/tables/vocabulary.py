@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
 from itertools import pairwise
@@ -41,34 +41,15 @@ _ES = ("sses", "xes", "ches", "shes", "zes")
 
 SIZE = frozenset(("size", "area"))
 PRICE = frozenset(("price", "cost", "fee", "charge", "tariff", "costing", "fare", "rent"))
-SYNONYMS: tuple[frozenset[str], ...] = (
-    PRICE,
-    frozenset(("amount", "sum", "value")),
-    frozenset(("spend", "spent", "spending", "expense", "amount", "cost")),
-    frozenset(("earn", "earned", "salary", "pay", "wage", "income")),
-    frozenset(("revenue", "sale", "turnover", "sold")),
-    frozenset(("quantity", "qty", "piece", "stock", "unit")),
-    frozenset(("weight", "weigh", "weighing")),
-    frozenset(("length", "long")),
-    frozenset(("duration", "long", "last", "lasting")),
-    frozenset(("height", "tall", "high")),
-    frozenset(("date", "dated", "day", "when")),
-    frozenset(("name", "who")),
-    frozenset(("city", "town", "place", "location")),
-    frozenset(("state", "status")),
-    frozenset(("kind", "type", "category")),
-    frozenset(("customer", "client")),
-    frozenset(("supplier", "vendor", "supply", "supplied")),
-    frozenset(("employee", "staff", "person", "people")),
-    frozenset(("product", "article", "item")),
-    frozenset(("departure", "depart", "leave", "left")),
-    frozenset(("arrival", "arrive")),
-    frozenset(("begin", "start")),
-    frozenset(("end", "until", "expire", "expiry")),
-    frozenset(("size", "large", "area")),
-    frozenset(("maker", "manufacturer", "brand")),
-    frozenset(("plan", "planned")),
+_SYNONYMS = (
+    "amount sum value; spend spent spending expense amount cost; earn earned salary pay wage income; revenue sale "
+    "turnover sold; quantity qty piece stock unit; weight weigh weighing; length long; duration long last lasting; "
+    "height tall high; date dated day when; name who; city town place location; state status; kind type category; "
+    "customer client; supplier vendor supply supplied; employee staff person people; product article item; departure "
+    "depart leave left; arrival arrive; begin start; end until expire expiry; size large area; maker manufacturer "
+    "brand; plan planned"
 )
+SYNONYMS = (PRICE, *(frozenset(words.split()) for words in _SYNONYMS.split(";")))
 """Groups of word stems that can name the same column."""
 ROW_NOUNS = frozenset(("entry", "row", "line", "record", "transaction", "booking"))
 """Nouns for the rows of any table."""
@@ -105,14 +86,12 @@ SUPERLATIVES: dict[str, Superlative] = {
     **dict.fromkeys(("lowest", "minimum", "least", "fewest"), Superlative(_LEAST)),
     "smallest": Superlative(_LEAST, otherwise=SIZE),
     "longest": Superlative(_MOST, frozenset(("length", "duration", "time", "distance"))),
-    **dict.fromkeys(("first",), Superlative(_LEAST, dates=True)),
-    **dict.fromkeys(("last",), Superlative(_MOST, dates=True)),
     "shortest": Superlative(_LEAST, frozenset(("length", "duration", "time", "distance"))),
     "heaviest": Superlative(_MOST, frozenset(("weight",))),
     "lightest": Superlative(_LEAST, frozenset(("weight",))),
     "tallest": Superlative(_MOST, frozenset(("height",))),
-    **dict.fromkeys(("latest", "most recent", "newest"), Superlative(_MOST, dates=True)),
-    **dict.fromkeys(("earliest", "oldest"), Superlative(_LEAST, dates=True)),
+    **dict.fromkeys(("last", "latest", "most recent", "newest"), Superlative(_MOST, dates=True)),
+    **dict.fromkeys(("first", "earliest", "oldest"), Superlative(_LEAST, dates=True)),
 }
 """Superlatives by their words. "Best" and "fastest" are missing, because a column does not say which of its ends is
 better."""
@@ -136,6 +115,8 @@ THEN_AND_NOW = (
     frozenset("before previous previously former formerly old earlier".split()),
 )
 """Words for the current and for the earlier of two columns that are compared."""
+QUANTITIES = frozenset(("quantity", "stock", "number", "count", "total", "place", "seat"))
+"""Words of columns that say how many things a row has: one row is then not one of these things."""
 PERIODS = frozenset(("day", "month", "quarter", "year"))
 """Periods by which rows with dates can be grouped."""
 
@@ -175,9 +156,8 @@ def with_synonyms(words: Iterable[str]) -> set[str]:
 MAJORITY = 0.6
 """Minimum share of a column's filled cells that must be numbers, or dates, for the column to be of that kind."""
 _IDENTIFIES = re.compile(
-    r"(?:.*\b)?(?:no|nr|id|code|number|zip|postcode|postal code|phone|telephone|tel|mobile|fax|room|version|ref|"
-    r"reference|iban|account|sku|isbn|rank|position|pos|line|#)\.?\Z",
-    re.IGNORECASE,
+    r"(?i)(?:.*\b)?(?:no|nr|id|code|number|zip|postcode|postal code|phone|telephone|tel|mobile|fax|room|version|ref|"
+    r"reference|iban|account|sku|isbn|rank|position|pos|line|#)\.?\Z"
 )
 """Headers of columns whose numbers are identifiers."""
 _THINGS = frozenset(
@@ -268,8 +248,9 @@ def _column(at: int, name: str, cells: Sequence[str], mark: DecimalMark) -> Colu
     # A long column repeats most cells, so each distinct cell is read only once.
     numbers = Counter(cells)
     text = Counter({cell: number for cell, number in numbers.items() if not is_empty(cell)})
+    words = Column(at, name, ColumnKind.TEXT, (None,) * len(cells))
     if not text:
-        return Column(at, name, ColumnKind.TEXT, (None,) * len(cells))
+        return words
     times = {cell: parse_clock(cell) for cell in numbers}
     if _are_majority(text, [cell for cell, time in times.items() if time]):
         return Column(at, name, ColumnKind.TIME, tuple(times[cell] for cell in cells))
@@ -284,22 +265,18 @@ def _column(at: int, name: str, cells: Sequence[str], mark: DecimalMark) -> Colu
     if dated and (not years or _YEAR_WORDS & set(stems_of(name))):
         return Column(at, name, ColumnKind.DATE, tuple(moments[cell] for cell in cells))
     if not _are_majority(text, [cell for cell in text if looks_like_amount(cell)]):
-        return Column(at, name, ColumnKind.TEXT, (None,) * len(cells))
-    return _number_column(at, name, cells, mark, are_years=years)
+        return words
+    names_of_things = _IDENTIFIES.match(name) and "of" not in name.lower().split()
+    if years or names_of_things or _are_names(at, name, [cell for cell in cells if not is_empty(cell)]):
+        column = replace(words, kind=ColumnKind.NAME)
+    else:
+        column = _amount_column(at, name, cells, mark)
+    return words if _are_labels(column) else column
 
 
 def _are_majority(text: Counter[str], some: Iterable[str]) -> bool:
     """Return whether `some` are most of the filled cells; `text` counts how often each cell occurs."""
     return sum(text[cell] for cell in some) >= MAJORITY * text.total()
-
-
-def _number_column(at: int, name: str, cells: Sequence[str], mark: DecimalMark, *, are_years: bool) -> Column:
-    """Return a column of numbers as identifiers, as amounts, or as text if the numbers are parts of labels."""
-    filled = [cell for cell in cells if not is_empty(cell)]
-    if are_years or (_IDENTIFIES.match(name) and "of" not in name.lower().split()) or _are_names(at, name, filled):
-        return Column(at, name, ColumnKind.NAME, (None,) * len(cells))
-    column = _amount_column(at, name, cells, mark)
-    return Column(at, name, ColumnKind.TEXT, (None,) * len(cells)) if _are_labels(column) else column
 
 
 def _are_labels(column: Column) -> bool:
@@ -424,6 +401,35 @@ class TableVocabulary:
         """Return the columns of these kinds."""
         return [column for column in self.columns if column.kind in kinds]
 
+    @property
+    def amounts(self) -> list[Column]:
+        """The columns of amounts."""
+        return self.columns_of_kind(ColumnKind.AMOUNT)
+
+    @property
+    def dates(self) -> list[Column]:
+        """The columns of dates."""
+        return self.columns_of_kind(ColumnKind.DATE)
+
+    @property
+    def labels(self) -> list[Column]:
+        """The columns of text and of identifiers."""
+        return self.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME)
+
+    def cells(self, column: Column) -> list[str]:
+        """Return the cells of a column."""
+        return [row.cells[column.at] for row in self.rows]
+
+    def is_unique(self, column: Column) -> bool:
+        """Return whether no two rows have the same cell in a column."""
+        return len(set(self.cells(column))) == len(self.rows)
+
+    def best_named(self, columns: Sequence[Column], words: Sequence[Word]) -> list[Column]:
+        """Return the columns that the words name best; empty if they name none."""
+        scored = [(score, column) for column in columns if (score := self.mention(column, words))]
+        highest = max((score for score, _ in scored), default=0)
+        return [column for score, column in scored if score == highest]
+
     def header_words(self, column: Column) -> set[str]:
         """Return the stems of a column's header, without a unit in brackets."""
         return set(stems_of(re.sub(r"[(\[].*?[)\]]", " ", column.name)))
@@ -454,6 +460,20 @@ class TableVocabulary:
         """Return whether a word is a noun for the rows of this table, judged by the table's names."""
         last = {stems_of(name)[-1] for name in self.names if stems_of(name)}
         return word in ROW_NOUNS or word in last
+
+    @property
+    def label_column(self) -> Column:
+        """The column that names the rows: the first one of text or identifiers, or else the first column."""
+        return next(iter(self.labels), self.columns[0])
+
+    @property
+    def has_quantities(self) -> bool:
+        """Whether a column says how many things a row has: a count may then be of rows, or of these things."""
+        return any(with_synonyms(self.header_words(column)) & QUANTITIES for column in self.amounts)
+
+    def is_in_header(self, noun: Word) -> bool:
+        """Return whether a noun is a word of a header, such as "orders" for the column "Order", or means any rows."""
+        return noun.stem in ROW_NOUNS or noun.stem in self.all_header_words
 
     def named_cells(self, words: Sequence[Word]) -> list[NamedCell] | None:
         """Return the cells that the words name, in the words' order; None if a word is ambiguous.
@@ -489,16 +509,12 @@ class TableVocabulary:
 
     def _numbered(self, words: Sequence[Word], at: int) -> list[tuple[Column, str, int]]:
         """Return the columns of numbers that are named next to this number: "platform 2", "a 2 in maths"."""
-        text = words[at].written
-        extra = [words[at - 1].stem] if at else []
-        if [word.stem for word in words[at + 1 : at + 2]] == ["in"]:
-            extra += [word.stem for word in words[at + 2 : at + 3]]
-        found = []
-        for column in self.columns_of_kind(ColumnKind.AMOUNT, ColumnKind.NAME):
-            rows = sum(row.cells[column.at] == text for row in self.rows)
-            if rows and self.header_words(column) & set(extra):
-                found.append((column, text, rows))
-        return found
+        text, stems = words[at].written, [word.stem for word in words]
+        near = {*stems[max(0, at - 1) : at], *(stems[at + 2 : at + 3] if stems[at + 1 : at + 2] == ["in"] else ())}
+        numbers = self.columns_of_kind(ColumnKind.AMOUNT, ColumnKind.NAME)
+        columns = [column for column in numbers if self.header_words(column) & near]
+        found = [(column, text, self.cells(column).count(text)) for column in columns]
+        return [one for one in found if one[2]]
 
     @cached_property
     def flags(self) -> dict[int, str]:
@@ -527,16 +543,14 @@ class TableVocabulary:
         known = with_synonyms(headers - FUNCTION_WORDS) | headers | self._called | UNINFORMATIVE | ROW_NOUNS
         roots = {root for column in columns for root in self._roots(column)}
         called = headers.union(*map(stems_of, self.names))
-        return [
-            word
-            for word in words
-            if (word.is_name and word.stem in FUNCTION_WORDS - called)  # "Will" is a person who is not in the table.
-            or (
-                word.stem not in known
-                and normalised_unit(word.written) not in self.units
-                and word_root(word.stem) not in roots
-            )
-        ]
+
+        def names_nothing(word: Word) -> bool:
+            if word.is_name and word.stem in FUNCTION_WORDS - called:
+                return True  # "Will" is a person who is not in the table.
+            is_unit = normalised_unit(word.written) in self.units
+            return word.stem not in known and not is_unit and word_root(word.stem) not in roots
+
+        return list(filter(names_nothing, words))
 
     @cached_property
     def _values(self) -> dict[tuple[str, ...], list[tuple[Column, str, int]]]:
@@ -544,11 +558,11 @@ class TableVocabulary:
         values: dict[tuple[str, ...], list[tuple[Column, str, int]]] = {}
         for column in self.columns_of_kind(ColumnKind.TEXT):
             column_by_words: dict[tuple[str, ...], tuple[str, int]] = {}
-            for cell, number in Counter(row.cells[column.at] for row in self.rows).items():
-                if not is_empty(cell):
-                    stems = tuple(stems_of(cell))
-                    first, others = column_by_words.get(stems, (cell, 0))
-                    column_by_words[stems] = first, others + number
+            cells = [cell for cell in self.cells(column) if not is_empty(cell)]
+            for cell, number in Counter(cells).items():
+                stems = tuple(stems_of(cell))
+                first, others = column_by_words.get(stems, (cell, 0))
+                column_by_words[stems] = first, others + number
             for stems, (cell, number) in column_by_words.items():
                 # Function words are only values if they are written as a name or abbreviation: "Will", "US".
                 letter = len(cell) == 1 and cell.isupper()

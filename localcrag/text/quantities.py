@@ -58,6 +58,8 @@ def _parse_date(written: str) -> date | None:
 MONTHS = "January February March April May June July August September October November December".split()
 NOON = 12
 SHORT_MONTHS = {month[:3]: month for month in MONTHS} | {"Sept": "September"}
+MONTH_NUMBERS = {name.lower(): 1 + MONTHS.index(month) for month in MONTHS for name in (month, month[:3])} | {"sept": 9}
+"""Numbers of the months by their names, long and short, in lower case."""
 
 _ABBREVIATED = re.compile(
     rf"(?:(?<=\d )|\b(?=\w+\.? \d))({'|'.join(sorted(SHORT_MONTHS, reverse=True))})\b(?:\.(?= ))?"

@@ -46,15 +46,15 @@ def run(
 ) -> tuple[list[Event], reconcile.Reconciliation, Clock]:
     events: list[Event] = []
     clock = Clock("reconcile")
-    steps = reconcile.resolve_conflicts(
-        evidence, [source(piece.n, f"20{10 + piece.n}-01-01") for piece in evidence], embedder=FakeEmbedder(),
-        llm=FakeLanguageModel(*said, fails=fails), judge=ConflictJudge(judge), rule=ConflictRule(rule), clock=clock,
-    )  # fmt: skip
+    sources = [source(piece.n, f"20{10 + piece.n}-01-01") for piece in evidence]
+    pairs = reconcile.near_pairs(evidence, sources, embedder=FakeEmbedder())
+    llm = FakeLanguageModel(*said, fails=fails)
+    steps = reconcile.find_contradictions(pairs, ConflictJudge(judge), llm, clock)
     while True:
         try:
             events.append(next(steps))
         except StopIteration as end:
-            return events, end.value, clock
+            return events, reconcile.resolve(end.value, sources, evidence, ConflictRule(rule)), clock
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 
 from localcrag.crag import condense, rewrite, web
 from localcrag.crag.answer import generate
+from localcrag.crag.context import AskedQuestion
 from localcrag.crag.evaluate import apply_policy, usable, why_not_correct
 from localcrag.crag.grading import best
 from localcrag.crag.retrieve import document_shares, fuse
@@ -78,7 +79,6 @@ def test_key_words_are_the_ones_that_carry_meaning(question: str, words: str) ->
 def test_the_best_of_two_attempts_keep_their_order() -> None:
     passages = [graded(relevance, id=name) for name, relevance in (("a", 0.2), ("b", 0.9), ("c", 0.1), ("d", 0.5))]
     assert [passage.id for passage in best(passages, 2)] == ["b", "d"]
-    assert [passage.id for passage in rewrite.new_passages(passages, passages[1:3])] == ["a", "d"]
 
 
 def test_what_retrieval_puts_in_front_is_kept_before_what_is_hardly_more_relevant() -> None:
@@ -428,9 +428,9 @@ def count_words(messages: list[Message]) -> int:
 
 def test_a_prompt_that_is_too_long_loses_history_first_then_the_least_relevant_evidence() -> None:
     pieces = evidence("best " * 50, "middle " * 50, "worst " * 50)
-    history = [Turn("old " * 30, "answer " * 30)]
+    asked = AskedQuestion("q?", "q?", (Turn("old " * 30, "answer " * 30),))
     room = count_words(generate.prompt("q?", "q?", pieces[:2]))
-    messages, left_out = generate.fitting_prompt("q?", "q?", pieces, history, room=room, count_tokens=count_words)  # type: ignore[arg-type]
+    messages, left_out = generate.fitting_prompt(asked, pieces, room=room, count_tokens=count_words)  # type: ignore[arg-type]
     assert left_out == 1
     text = messages[-1].content
     assert "best" in text
@@ -441,7 +441,7 @@ def test_a_prompt_that_is_too_long_loses_history_first_then_the_least_relevant_e
 
 def test_a_prompt_without_room_for_one_piece_is_an_error_that_says_what_to_do() -> None:
     with pytest.raises(GenerationError, match="context_tokens"):
-        generate.fitting_prompt("q?", "q?", evidence("x " * 500), [], room=100, count_tokens=count_words)  # type: ignore[arg-type]
+        generate.fitting_prompt(AskedQuestion("q?", "q?"), evidence("x " * 500), room=100, count_tokens=count_words)  # type: ignore[arg-type]
 
 
 def test_the_model_reads_the_most_relevant_evidence_first_under_its_own_number() -> None:

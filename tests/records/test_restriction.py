@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localcrag.crag.context import choose_documents
+from localcrag.crag.context import choose_documents, no_aliases
 from localcrag.pipeline import answer
 from localcrag.records.documents import Chunk, Document
 from localcrag.records.errors import NameRefused, QuestionError, UnknownDocument
@@ -192,4 +192,4 @@ def test_a_question_that_no_document_may_answer_is_refused_at_once(tmp_path: Pat
         "No document fits “tag contract”: no document has the tag “contract”. Ask without it, or choose others; "
         "localcrag documents lists names, tags and kinds."
     )
-    assert choose_documents(EVERYWHERE, desk.store) is None
+    assert choose_documents(EVERYWHERE, desk.store, no_aliases) is None

@@ -122,33 +122,26 @@ def test_an_empty_query_is_not_sent(query: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "reachable", "json_enabled", "failed", "error"),
+    ("reply", "failed", "error"),
     [
-        pytest.param(GOOD, True, True, (), None, id="well"),
-        pytest.param(answer_reply(), True, True, (), None, id="well-without-results"),
+        pytest.param(GOOD, (), None, id="well"),
+        pytest.param(answer_reply(), (), None, id="well-without-results"),
         pytest.param(
             answer_reply(results=[PAGE], unresponsive_engines=[["bing", "x"]]),
-            True,
-            True,
             ("bing",),
             None,
             id="some-engines",
         ),
-        pytest.param(
-            answer_reply(unresponsive_engines=[["bing", "x"]]), True, True, ("bing",), "these failed", id="engines"
-        ),
-        pytest.param(Reply(status=403), True, False, (), "search.formats", id="json-disabled"),
-        pytest.param(Reply(status=429), True, False, (), "limiter", id="rate-limited"),
-        pytest.param(Reply(body=b"<!DOCTYPE html>"), True, False, (), "web page", id="something-else"),
+        pytest.param(answer_reply(unresponsive_engines=[["bing", "x"]]), ("bing",), "these failed", id="engines"),
+        pytest.param(Reply(status=403), (), "search.formats", id="json-disabled"),
+        pytest.param(Reply(status=429), (), "limiter", id="rate-limited"),
+        pytest.param(Reply(body=b"<!DOCTYPE html>"), (), "web page", id="something-else"),
     ],
 )
-def test_check_says_how_the_server_is(
-    reply: Reply, reachable: bool, json_enabled: bool, failed: tuple[str, ...], error: str | None
-) -> None:
+def test_check_says_how_the_server_is(reply: Reply, failed: tuple[str, ...], error: str | None) -> None:
     with scripted_search(reply) as server, searxng(server.url) as search:
         health = search.check()
 
-    assert (health.reachable, health.json_enabled) == (reachable, json_enabled)
     assert tuple(engine for engine, _ in health.failed_engines) == failed
     assert health.error is None if error is None else error in str(health.error)
 
@@ -157,6 +150,6 @@ def test_check_of_nothing_is_a_value_and_not_an_exception() -> None:
     with closed_port() as url, searxng(url) as search:
         health = search.check()
 
-    assert health == SearchHealth(False, False, health.seconds, (), health.error)
+    assert health == SearchHealth(health.seconds, (), health.error)
     assert "not running" in str(health.error)
     assert health.seconds >= 0

@@ -6,7 +6,7 @@ from decimal import Decimal
 
 import pytest
 
-from localcrag.tables.parse import Table, tables_in
+from localcrag.tables.parse import Table, Tables
 from localcrag.tables.values import Amount, DecimalMark, Moment, decimal_mark, format_amount, moments_in, parse_amount
 from localcrag.tables.vocabulary import ColumnKind, columns_of, has_header, rows_of
 
@@ -104,7 +104,7 @@ def test_days_with_slashes_are_read_by_those_that_tell() -> None:
 
 
 def tables(text: str, *, paged: bool = False) -> list[Table]:
-    return list(tables_in(text, 0, paged=paged))
+    return list(Tables(text, paged=paged).on_page(0))
 
 
 ROWS = "Lamp | 12.00 €\nChair | 49.90 €\nDesk | 120.00 €"
@@ -129,7 +129,7 @@ def test_a_table_that_goes_on_on_the_next_page_is_one(behind: str) -> None:
     text = f"Name | Price\n{ROWS}\f{behind}\n\nWhat follows is a paragraph of text that is no row of any table at all."
     (table,) = tables(text, paged=True)
     assert [(row.cells[0], row.page) for row in table.rows][2:] == [("Desk", 1), ("Sofa", 2), ("Bed", 2)]
-    (same,) = tables_in(text, text.index("Bed"), paged=True)
+    (same,) = Tables(text, paged=True).on_page(text.index("Bed"))
     assert same == table
 
 

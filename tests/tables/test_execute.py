@@ -8,7 +8,7 @@ from localcrag.crag.compute import answer_text
 from localcrag.records.run import Computation
 from localcrag.records.wording import MAX_SHOWN, computation_in_words, result_in_words
 from localcrag.tables.execute import MOST_ROWS, compute
-from localcrag.tables.parse import tables_in
+from localcrag.tables.parse import Tables
 from localcrag.tables.plan import build_plan
 from localcrag.tables.question import parse_request
 
@@ -28,7 +28,7 @@ Total | | 1,246.80 € |
 def computed(question: str, text: str = ORDERS) -> Computation:
     request = parse_request(question)
     assert request
-    (table,) = tables_in(text, 0, paged=False)
+    (table,) = Tables(text, paged=False).on_page(0)
     plan = build_plan(request, table, ["orders"])
     assert plan, "not taken for a computation"
     return compute(plan, "orders.csv", None)

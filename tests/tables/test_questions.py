@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from localcrag.tables.parse import Table, tables_in
+from localcrag.tables.parse import Table, Tables
 from localcrag.tables.plan import build_plan
 from localcrag.tables.plan_columns import TablePlan
 from localcrag.tables.question import parse_request
@@ -23,7 +23,7 @@ Total | | 552.40 € | 37 |
 
 
 def table_of(text: str) -> Table:
-    (table,) = tables_in(text, 0, paged=False)
+    (table,) = Tables(text, paged=False).on_page(0)
     return table
 
 

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 from make_languages import compiled, extract_texts, po_path, read, untranslated
 
-from localcrag.crag.answer.quotations import no_evidence_answer
-from localcrag.records.run import WebUse
+from localcrag.crag.answer.quotations import empty_collection_answer
 from localcrag.settings import load
 from localcrag.text import translation
 
@@ -55,9 +54,9 @@ def test_what_the_app_reads_is_what_is_written(language: str) -> None:
 def test_what_an_answer_says_of_itself_is_in_the_language_chosen(spoken: None) -> None:
     settings = load()
     translation.choose("de")
-    assert no_evidence_answer("Who?", [], WebUse(), settings).startswith("In der Sammlung „default“ ist nichts")
+    assert empty_collection_answer(settings).startswith("In der Sammlung „default“ ist nichts")
     translation.choose(translation.ENGLISH)
-    assert no_evidence_answer("Who?", [], WebUse(), settings).startswith("There is nothing in the collection “default”")
+    assert empty_collection_answer(settings).startswith("There is nothing in the collection “default”")
 
 
 def test_a_number_chooses_the_form(spoken: None) -> None:

@@ -88,21 +88,19 @@ HISTORY_CHARACTERS = 200
 """Characters of each earlier answer in the prompt."""
 
 _NO_ANSWER_START = re.compile(
-    r"^\W*not (?:said |answered |stated |mentioned )?(?:in|by) the evidence\b|"
+    r"(?i)^\W*not (?:said |answered |stated |mentioned )?(?:in|by) the evidence\b|"
     r"^\W*(?:the )?(?:evidence|documents?|text|passages?|sources?)\b.{0,30}?\b(?:do(?:es)? not|don't|doesn't)\s+"
-    r"(?:say|answer|mention|contain|provide|state|specify|include)",
-    re.IGNORECASE,
+    r"(?:say|answer|mention|contain|provide|state|specify|include)"
 )
 _NOT_ANSWERED = re.compile(
-    r"\b(?:cannot|can not|can['’]t|could not) be (?:answered|determined|said|known)\b|"
-    r"\bno (?:further |other |more |such )?(?:information|details?)\b|\bnot (?:said|answered|stated|mentioned)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:cannot|can not|can['’]t|could not) be (?:answered|determined|said|known)\b|"
+    r"\bno (?:further |other |more |such )?(?:information|details?)\b|\bnot (?:said|answered|stated|mentioned)\b"
 )
 """Clauses that may follow _NOT_SAID and do not answer either."""
 _CLAUSE_END = re.compile(
     r"[.!?][\"”’)]*(?:\s*\[[\d, ]+\])*\s+|;\s+|\s[–—]\s|,\s+(?=(?:but|however|though|although|while|whereas|yet)\b)"
 )
-_CONJUNCTION = re.compile(r"(?:but|however|though|although|while|whereas|yet|still)\b,?\s*", re.IGNORECASE)
+_CONJUNCTION = re.compile(r"(?i)(?:but|however|though|although|while|whereas|yet|still)\b,?\s*")
 MIN_WORDS = 2
 """Minimum content words of a clause that says something; “[1] is close” says nothing."""
 _SENTENCE_END = re.compile(r"[.!?][\"”’)]*(?:\s*\[[\d, ]+\])*(?=\s|$)|[。！？][」』”]*(?:\s*\[[\d, ]+\])*")
@@ -110,12 +108,7 @@ CountTokens = Callable[[Sequence[Message]], int]
 
 
 def prompt(
-    question: str,
-    standalone_question: str,
-    evidence: Sequence[Evidence],
-    history: Sequence[Turn] = (),
-    *,
-    whole: bool = False,
+    question: str, standalone: str, evidence: Sequence[Evidence], history: Sequence[Turn] = (), *, whole: bool = False
 ) -> list[Message]:
     """Return the messages for the language model; it answers the question as the user asked it.
 
@@ -127,34 +120,24 @@ def prompt(
     ranked = sorted(evidence, key=lambda piece: -piece.relevance)
     numbered = "\n".join(f"[{piece.n}] {_piece_note(piece) if whole else ''}{sanitize(piece.text)}" for piece in ranked)
     asked = one_line(question)
-    if standalone_question != question:
-        asked += f" (meant is: {one_line(standalone_question)})"
-    before = [
-        Message(role, text)
-        for turn in history
-        for role, text in (
-            ("user", one_line(turn.question)),
-            ("assistant", sanitize(without_citations(turn.answer))[:HISTORY_CHARACTERS]),
-        )
-    ]
-    system = Message("system", WHOLE_SYSTEM if whole else SYSTEM)
-    form = f"\n{_form(standalone_question)}" if whole else ""
-    return [system, *before, Message("user", f"Evidence:\n{numbered}\n\nQuestion: {asked}{form}")]
+    if standalone != question:
+        asked += f" (meant is: {one_line(standalone)})"
+    messages = [Message("system", WHOLE_SYSTEM if whole else SYSTEM)]
+    for turn in history:
+        answer = sanitize(without_citations(turn.answer))[:HISTORY_CHARACTERS]
+        messages += [Message("user", one_line(turn.question)), Message("assistant", answer)]
+    form = f"\n{_form(standalone)}" if whole else ""
+    return [*messages, Message("user", f"Evidence:\n{numbered}\n\nQuestion: {asked}{form}")]
 
 
 def _form(question: str) -> str:
     """Return the instruction about an answer's form, and about its language if that is not English."""
+    form = YES_OR_NO if asks_yes_or_no(question) else DIRECTLY
+    if asks_how(question) or asks_for_list(question):
+        form = STEPS if asks_how(question) else SEVERAL
     language = current_language()
     spoken = NAMES.get(language, "the language of the question")
-    return _shape(question) + ("" if language == ENGLISH else f" Answer in {spoken}.")
-
-
-def _shape(question: str) -> str:
-    if asks_how(question):
-        return STEPS
-    if asks_for_list(question):
-        return SEVERAL
-    return YES_OR_NO if asks_yes_or_no(question) else DIRECTLY
+    return form if language == ENGLISH else f"{form} Answer in {spoken}."
 
 
 def _piece_note(piece: Evidence) -> str:
@@ -166,36 +149,24 @@ def _piece_note(piece: Evidence) -> str:
 
 
 def plain_prompt(
-    question: str,
-    standalone_question: str,
-    passages: Sequence[Passage],
-    history: Sequence[Turn] = (),
-    *,
-    whole: bool = False,
+    question: str, standalone: str, passages: Sequence[Passage], history: Sequence[Turn] = (), *, whole: bool = False
 ) -> list[Message]:
     """Return the messages that plain RAG would send: the same prompt with every retrieved passage whole."""
     pieces = [Evidence(n, passage.text, passage.id, "", 1.0) for n, passage in enumerate(passages, start=1)]
-    return prompt(question, standalone_question, pieces, history, whole=whole)
+    return prompt(question, standalone, pieces, history, whole=whole)
 
 
 def fitting_prompt(
-    question: str,
-    standalone_question: str,
-    evidence: Sequence[Evidence],
-    history: Sequence[Turn],
-    *,
-    room: int,
-    count_tokens: CountTokens,
-    whole: bool = False,
+    asked: AskedQuestion, evidence: Sequence[Evidence], *, room: int, count_tokens: CountTokens, whole: bool = False
 ) -> tuple[list[Message], int]:
     """Return the messages that fit into `room` tokens, and how many pieces of evidence had to be left out.
 
     The history is dropped first, beginning with the oldest turn, then the least relevant evidence. Numbers do not
     change. Raises GenerationError if not even one piece fits.
     """
-    turns, pieces = list(history), list(evidence)
+    turns, pieces = list(asked.history), list(evidence)
     while True:
-        messages = prompt(question, standalone_question, pieces, turns, whole=whole)
+        messages = prompt(asked.question, asked.standalone, pieces, turns, whole=whole)
         if count_tokens(messages) <= room:
             return messages, len(evidence) - len(pieces)
         if turns:

@@ -54,14 +54,12 @@ def evidence_fragments(piece: Evidence, passage: Passage | None, strips: Sequenc
     return shown
 
 
-def passage_fragments(
-    passage: Passage, likeliest: Collection[Strip], within: tuple[int, int] | None = None
-) -> list[Fragment]:
-    """Return a passage with its likeliest strips marked: all of it, or the part `within` two positions.
+def passage_fragments(passage: Passage, likeliest: Collection[Strip], within: tuple[int, int]) -> list[Fragment]:
+    """Return the part of a passage `within` two positions, with its likeliest strips marked.
 
     Rows keep their table's header, even if that is outside the part.
     """
-    begin, end = within or (0, len(passage.text))
+    begin, end = within
     spans: list[tuple[int, int, bool]] = []
     done = begin
     for strip in sorted(likeliest, key=lambda strip: strip.start):
@@ -72,10 +70,8 @@ def passage_fragments(
     shown = _cut(passage.text, blocks, spans)
     if shown and shown[0].kind is BlockKind.ROW:
         above = [block for block in blocks if block.kind is BlockKind.HEADER and block.start < begin]
-        shown = [
-            *(_fragment(header, [(passage.text[header.start : header.end], False)]) for header in above[-1:]),
-            *shown,
-        ]
+        for header in above[-1:]:
+            shown.insert(0, _fragment(header, [(passage.text[header.start : header.end], False)]))
     return shown
 
 
@@ -111,8 +107,8 @@ MIN_LINES = 3
 _HAS_WORD = re.compile(r"\w")
 _BULLET = re.compile(r"^[-*+•‣◦▪▫●○■□◆➢✓✔–—][ \t]+")
 _NUMBER = re.compile(r"^\(?(\d{1,3})[.)][ \t]+")
-_ASKS = re.compile(r"^[*_]*(?:Q|Question)[ \t]*(\d*)[ \t]*[:.)][*_]*[ \t]*", re.IGNORECASE)
-_REPLIES = re.compile(r"^[*_]*(?:A|Answer)[ \t]*(\d*)[ \t]*[:.)][*_]*[ \t]*", re.IGNORECASE)
+_ASKS = re.compile(r"(?i)^[*_]*(?:Q|Question)[ \t]*(\d*)[ \t]*[:.)][*_]*[ \t]*")
+_REPLIES = re.compile(r"(?i)^[*_]*(?:A|Answer)[ \t]*(\d*)[ \t]*[:.)][*_]*[ \t]*")
 _QUESTION = re.compile(r"\?[\"'”’)*_]*\Z")
 _CONTINUES = re.compile(f"[{SMALL}]")
 _ENDS = re.compile(r"[.!?:;…][\"'”’»)\]*_]*\Z")
@@ -135,18 +131,16 @@ def markdown(fragments: Sequence[Fragment], citation: str = "", *, path: Collect
 
     Headings that are in the `path` shown above the fragments are not repeated.
     """
-    shown_above = {name.casefold() for name in path}
-    reported = [
-        one for one in fragments if one.kind is not BlockKind.HEADING or _name(one).casefold() not in shown_above
-    ]
-    while len(reported) > 1 and reported[-1].kind is BlockKind.HEADING:
-        reported.pop()  # A heading with nothing under it.
+    above = {name.casefold() for name in path}
+    left = [one for one in fragments if one.kind is not BlockKind.HEADING or _name(one).casefold() not in above]
+    while len(left) > 1 and left[-1].kind is BlockKind.HEADING:
+        left.pop()  # A heading with nothing under it.
     parts: list[str] = []
-    above: Fragment | None = None
-    for kind, some in groupby((one for one in reported if _HAS_WORD.search(one.text)), key=_form):
+    before: Fragment | None = None
+    for kind, some in groupby((one for one in left if _HAS_WORD.search(one.text)), key=_form):
         run = list(some)
-        parts += _render_run(kind, run, above)
-        above = run[-1]
+        parts += _render_run(kind, run, before)
+        before = run[-1]
     return "\n\n".join(_with_citation(_join_questions(parts), citation))
 
 
@@ -258,7 +252,8 @@ def _lines(run: Sequence[Fragment], above: Fragment | None = None) -> list[str]:
     """
     parts: list[str] = []
     quoted: list[str] = []
-    is_prose = _is_prose(run)
+    # Short lines without a full stop are commands, or a list, and no wrapped prose.
+    is_prose = any(len(one.text) >= NARROWEST_WRAPPED or _ENDS.search(one.text) for one in run)
     for before, one in zip([above, *run], run, strict=False):
         asks = _ASKS.match(one.text) and _QUESTION.search(one.text)
         replies = before is not None and _replies(before.text, one.text)
@@ -274,11 +269,6 @@ def _lines(run: Sequence[Fragment], above: Fragment | None = None) -> list[str]:
         else:
             quoted.append(_text(one))
     return [*parts, *([_quotation(quoted)] if quoted else [])]
-
-
-def _is_prose(run: Sequence[Fragment]) -> bool:
-    """Return whether lines are wrapped prose; short ones without a full stop are commands, or a list."""
-    return any(len(one.text) >= NARROWEST_WRAPPED or _ENDS.search(one.text) for one in run)
 
 
 def _replies(question: str, text: str) -> bool:

@@ -15,7 +15,7 @@ from localcrag.crag.answer import layout
 from localcrag.crag.answer.generate import Certainty, GenerationTask
 from localcrag.crag.answer.layout import Fragment
 from localcrag.crag.answer.verify import says_all
-from localcrag.crag.context import Context
+from localcrag.crag.context import EVERY_STEP, Context
 from localcrag.crag.grading import nearest_passages
 from localcrag.crag.refine.refine import QUOTED_SHARE
 from localcrag.crag.refine.strips import count_words, split_into_strips
@@ -76,17 +76,14 @@ def select_quotations(
     # A comparison needs both sides, however little one of them resembles the question.
     least = 0.0 if needs_inference(task.asked.standalone) else SHOWN_SHARE * best
     shown = make_quotations([piece for piece in pieces if piece.relevance >= least], task, context, text)
-    ranked = sorted(
-        shown,
-        key=lambda one: (
-            not (one.piece.relevance >= QUOTED_SHARE * best and has_asked_form(one, task.asked.standalone)),
-            -relevance.get(one.piece.passage, 0.0),
-            one.piece.n,
-        ),
-    )
+
+    def rank(one: Quotation) -> tuple[bool, float, int]:
+        fits = one.piece.relevance >= QUOTED_SHARE * best and has_asked_form(one, task.asked.standalone)
+        return not fits, -relevance.get(one.piece.passage, 0.0), one.piece.n
+
     chosen: list[Quotation] = []
     words = 0
-    for one in ranked:
+    for one in sorted(shown, key=rank):
         more = count_words(one.piece.text)
         if not chosen or words + more <= MAX_WORDS:
             chosen.append(one)
@@ -193,24 +190,15 @@ def is_copied_list(text: str) -> bool:
 def evidence_is_answer(task: GenerationTask, context: Context) -> bool:
     """Return whether the evidence alone is the answer: a list is asked for that the model is too small to write."""
     question = task.asked.standalone
-    every_step = context.steps.refine and context.steps.verify and context.steps.evaluate
-    if Skill.ALONE in context.parts.skills or not every_step or task.certainty is not Certainty.SURE:
+    if Skill.ALONE in context.parts.skills or context.steps != EVERY_STEP or task.certainty is not Certainty.SURE:
         return False
-    if task.conflicts:
-        return False
-    return any(has_asked_form(one, question) for one in select_quotations(task, context)[:1])
-
-
-def missing_pieces(shown: Sequence[Quotation], answer: str, question: str) -> list[Quotation]:
-    """Return the pieces that the answer does not state completely."""
-    return [one for one in shown if not says_all(answer, one.body, question)]
+    return not task.conflicts and any(has_asked_form(one, question) for one in select_quotations(task, context)[:1])
 
 
 def missing_lists(shown: Sequence[Quotation], answer: str, question: str) -> list[Quotation]:
     """Return the lists and tables with a line that the answer leaves out."""
-    return [
-        one for one in shown if any(not says_all(answer, [line], question) for line in layout.listed(one.fragments))
-    ]
+    listed = [(one, layout.listed(one.fragments)) for one in shown]
+    return [one for one, lines in listed if not all(says_all(answer, [line], question) for line in lines)]
 
 
 PASSAGE_WORDS, FAR_PASSAGE_WORDS = 150, 50
@@ -220,22 +208,16 @@ LIKELY_SHARE, MAX_MARKED = 0.9, 3
 
 
 def render_nearest(
-    passages: Sequence[GradedPassage],
-    strips: Sequence[Strip] = (),
-    evidence: Sequence[Evidence] = (),
-    *,
-    question: str = "",
-    near: float = 0.0,
-) -> str:
+    question: str, passages: Sequence[GradedPassage], strips: Sequence[Strip] = (), evidence: Sequence[Evidence] = (),
+    *, near: float = 0.0,
+) -> str:  # fmt: skip
     """Return the likeliest passages as Markdown, each under its place and probability; below `near` only a part.
 
     Passages must be screened and in retrieval's order, which counts as well (`best`). A passage that is evidence is
     cited. If a passage was not cut into strips, the part with most of the question's words is shown.
     """
-    return "\n\n".join(
-        _render_passage(passage, strips, evidence, question=question, near=near)
-        for passage in nearest_passages(passages)
-    )
+    shown = nearest_passages(passages)
+    return "\n\n".join(_render_passage(one, strips, evidence, question=question, near=near) for one in shown)
 
 
 def blank_other_text(passage: GradedPassage, strips: Sequence[Strip]) -> GradedPassage:
@@ -320,29 +302,16 @@ def _range(cut: Sequence[Span], middle: int, most: int) -> tuple[int, int]:
             return first, last
 
 
-def no_evidence_answer(
-    question: str, passages: Sequence[GradedPassage], web: WebUse, settings: Settings, near: float = 0.0
-) -> str:
-    """Return the answer of a run without evidence: what was searched, and the nearest passages.
-
-    Only a part is shown of passages whose relevance is below `near`.
-    """
-    text = _("Your documents do not answer this question.") if passages else empty_collection_answer(settings)
-    lines = [text, _about_web(web, settings), nearest_answer(question, passages, near) if passages else ""]
-    return "\n\n".join(line for line in lines if line)
-
-
 def empty_collection_answer(settings: Settings) -> str:
     """Return the answer of a collection without documents."""
-    return _(
-        "There is nothing in the collection “%(name)s” to answer from. Add documents to it.", name=settings.collection
-    )
+    name = settings.collection
+    return _("There is nothing in the collection “%(name)s” to answer from. Add documents to it.", name=name)
 
 
 def nearest_answer(question: str, passages: Sequence[GradedPassage], near: float) -> str:
     """Return the nearest passages under a line that introduces them."""
     text = _("The nearest passages, with the probability that they help:")
-    return f"{text}\n\n{render_nearest(passages, question=question, near=near)}"
+    return f"{text}\n\n{render_nearest(question, passages, near=near)}"
 
 
 def _about_web(web: WebUse, settings: Settings) -> str:
@@ -355,54 +324,6 @@ def _about_web(web: WebUse, settings: Settings) -> str:
     if settings.searxng_url is None:
         return ""
     return _("The web was not searched: web search is switched off in the settings.")
-
-
-def silent_evidence_answer(nearest: str, web: WebUse) -> str:
-    """Return the answer for when the language model finds none in the evidence; `nearest` are the nearest passages."""
-    text = (
-        _("Neither your documents nor the web results say this outright. What comes nearest:")
-        if web.results
-        else _("Your documents do not say this outright. What comes nearest:")
-    )
-    return f"{text}\n\n{nearest}"
-
-
-def uncertain_answer(nearest: str, web: WebUse) -> str:
-    """Return the answer for when the evidence is too doubtful to ask a small language model about it."""
-    text = (
-        _("It is not certain that your documents or the web results answer this. What comes nearest:")
-        if web.results
-        else _("It is not certain that your documents answer this. What comes nearest:")
-    )
-    return f"{text}\n\n{nearest}"
-
-
-def unbacked_answer(best: str) -> str:
-    """Return the sources' own words, in place of an answer that the evidence does not back."""
-    text = _("The sources do not support what the language model wrote.")
-    return f"{text} {source_words(best)}"
-
-
-def source_words(best: str) -> str:
-    """Return the sources' own words under a line that introduces them."""
-    return _("In the words of the sources:") + f"\n\n{best}"
-
-
-def nearer_source_words(best: str) -> str:
-    """Return the nearest of the sources' own words, to follow an answer that says something else."""
-    return _("Closest to the question in the sources:") + f"\n\n{best}"
-
-
-def model_failed_answer(evidence: str) -> str:
-    """Return the evidence itself, for when the language model failed."""
-    text = _("The language model could not write an answer. These are the sources for it:")
-    return f"{text}\n\n{evidence}"
-
-
-def no_time_answer(evidence: str) -> str:
-    """Return the evidence itself, for when there is no time left to write an answer from it."""
-    text = _("There was no time left to write an answer. These are the sources for it:")
-    return f"{text}\n\n{evidence}"
 
 
 def web_note(web: WebUse) -> str:
@@ -426,12 +347,15 @@ def render_task_nearest(task: GenerationTask, context: Context) -> str:
     strips = task.refinement.strips
     if task.conflicts:  # The strips no longer include the side that lost, and it must not be shown.
         passages = tuple(left for passage in passages if (left := blank_other_text(passage, strips)).text.strip())
-    return render_nearest(passages, strips, task.evidence, question=task.asked.standalone)
+    return render_nearest(task.asked.standalone, passages, strips, task.evidence)
 
 
 def no_answer(task: GenerationTask, context: Context) -> str:
     """Return the answer that nothing was found, with the nearest passages of the documents."""
+    about_web = _about_web(task.web, context.settings)
     local = [passage for passage in task.found if passage.origin is Origin.LOCAL]
-    nearest = injection.screened(local, context.parts.rules)
-    near = context.thresholds.lower * NEAR_SHARE
-    return no_evidence_answer(task.asked.standalone, nearest, task.web, context.settings, near)
+    if not local:
+        return "\n\n".join(filter(None, [empty_collection_answer(context.settings), about_web]))
+    nearest, near = injection.screened(local, context.parts.rules), context.thresholds.lower * NEAR_SHARE
+    shown = nearest_answer(task.asked.standalone, nearest, near)
+    return "\n\n".join(filter(None, [_("Your documents do not answer this question."), about_web, shown]))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -10,13 +10,12 @@ from localcrag.crag import reconcile
 from localcrag.crag.answer import generate as prompts
 from localcrag.crag.answer import quotations, verify
 from localcrag.crag.answer.generate import Certainty, GenerationTask
-from localcrag.crag.answer.verify import misses_the_point
-from localcrag.crag.context import NO_ANSWER, AskedQuestion, Context
+from localcrag.crag.context import NO_ANSWER, AskedQuestion, Context, Flow
 from localcrag.crag.refine.refine import QUOTED_SHARE, Refinement, best_strips
 from localcrag.crag.refine.strips import has_rows_or_items
 from localcrag.records.enums import Backing, Skill, Strictness
 from localcrag.records.errors import GenerationError, ModelError
-from localcrag.records.events import Answered, AnswerPiece, Event, Generated, StepStarted, Verified, Warned
+from localcrag.records.events import Answered, AnswerPiece, Generated, StepStarted, Verified, Warned
 from localcrag.records.passages import Evidence
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Support
@@ -24,9 +23,10 @@ from localcrag.text.translation import gettext as _
 from localcrag.text.translation import gettext_noop
 from localcrag.text.words import shorten
 
-WRITING, WRITING_AGAIN = (
-    gettext_noop("writing the answer"),
-    gettext_noop("rewriting the answer from the best sentences alone"),
+WRITING = gettext_noop("writing the answer")
+WRITING_AGAIN = gettext_noop("rewriting the answer from the best sentences alone")
+LEFT_OUT = gettext_noop(
+    "%(number)s pieces of evidence did not fit into the language model's context window and were left out."
 )
 
 
@@ -51,7 +51,7 @@ class _Draft:
     answer: str = ""
 
 
-def generate_and_verify(task: GenerationTask, context: Context) -> Generator[Event, None, None]:
+def generate_and_verify(task: GenerationTask, context: Context) -> Flow[None]:
     """Yield the answer's pieces, how far it is backed, and Answered.
 
     If nothing in the answer is backed, it is written once more from the best strips alone. If that fails too, the
@@ -66,16 +66,15 @@ def generate_and_verify(task: GenerationTask, context: Context) -> Generator[Eve
     passages below.
     """
     draft = yield from _draft(task, context)
-    text = _WORDINGS[draft.outcome](task, draft, context)
+    text = draft.answer if draft.outcome is Outcome.WRITTEN else _worded(draft.outcome, task, context)
     uncertain = task.certainty is Certainty.DOUBTFUL and draft.outcome not in ABSTAINS
     if draft.outcome not in {*ABSTAINS, Outcome.DOUBTFUL} and _shows_likeliest(task):
-        text += f"\n\n{_WORDINGS[Outcome.DOUBTFUL](task, draft, context)}"
+        text += f"\n\n{_worded(Outcome.DOUBTFUL, task, context)}"
     if draft.outcome is not Outcome.NO_EVIDENCE:  # Its text says more about the web than the note does.
         text += quotations.web_note(task.web)
     # Add notes on the sources: that they disagree, or how old they are.
-    text = reconcile.add_source_notes(
-        text, task.asked.standalone, task.conflicts, task.evidence, task.refinement.sources
-    )
+    question, sources = task.asked.standalone, task.refinement.sources
+    text = reconcile.add_source_notes(text, question, task.conflicts, task.evidence, sources)
     yield Answered(text, draft.outcome in ABSTAINS, uncertain)
 
 
@@ -94,21 +93,38 @@ def _source_words(task: GenerationTask, context: Context) -> str:
     return quotations.render(shown, task.refinement.sources)
 
 
-_WORDINGS: dict[Outcome, Callable[[GenerationTask, _Draft, Context], str]] = {
-    Outcome.WRITTEN: lambda task, draft, _context: draft.answer,
-    Outcome.NOT_BACKED: lambda task, _, context: quotations.unbacked_answer(_source_words(task, context)),
-    Outcome.IN_THEIR_WORDS: lambda task, _, context: quotations.source_words(_source_words(task, context)),
-    Outcome.SILENT: lambda task, _, context: quotations.silent_evidence_answer(
-        quotations.render_task_nearest(task, context), task.web
-    ),
-    Outcome.DOUBTFUL: lambda task, _, context: quotations.uncertain_answer(
-        quotations.render_task_nearest(task, context), task.web
-    ),
-    Outcome.NO_TIME: lambda task, _, context: quotations.no_time_answer(_source_words(task, context)),
-    Outcome.NOT_WRITTEN: lambda task, _, context: quotations.model_failed_answer(_source_words(task, context)),
-    Outcome.NO_EVIDENCE: lambda task, _, context: quotations.no_answer(task, context),
+SOURCE_WORDS = gettext_noop("In the words of the sources:")
+NEARER_WORDS = gettext_noop("Closest to the question in the sources:")
+_BEFORE_SOURCE_WORDS = {
+    Outcome.NOT_BACKED: (gettext_noop("The sources do not support what the language model wrote."), SOURCE_WORDS),
+    Outcome.IN_THEIR_WORDS: (SOURCE_WORDS,),
+    Outcome.NO_TIME: (gettext_noop("There was no time left to write an answer. These are the sources for it:"),),
+    Outcome.NOT_WRITTEN: (gettext_noop("The language model could not write an answer. These are the sources for it:"),),
 }
-"""Function that words the answer for each outcome."""
+"""Sentences before the sources' own words, which are all of the answer."""
+_BEFORE_NEAREST = {
+    Outcome.SILENT: (
+        gettext_noop("Your documents do not say this outright. What comes nearest:"),
+        gettext_noop("Neither your documents nor the web results say this outright. What comes nearest:"),
+    ),
+    Outcome.DOUBTFUL: (
+        gettext_noop("It is not certain that your documents answer this. What comes nearest:"),
+        gettext_noop("It is not certain that your documents or the web results answer this. What comes nearest:"),
+    ),
+}
+"""Sentence before the nearest passages: without and with web results."""
+
+
+def _worded(outcome: Outcome, task: GenerationTask, context: Context) -> str:
+    """Return the answer for an outcome in which the model's text is not shown."""
+    if outcome is Outcome.NO_EVIDENCE:
+        return quotations.no_answer(task, context)
+    if outcome in _BEFORE_NEAREST:
+        intro = _(_BEFORE_NEAREST[outcome][bool(task.web.results)])
+        return f"{intro}\n\n{quotations.render_task_nearest(task, context)}"
+    return f"{' '.join(map(_, _BEFORE_SOURCE_WORDS[outcome]))}\n\n{_source_words(task, context)}"
+
+
 ABSTAINS = frozenset({Outcome.SILENT, Outcome.NO_TIME, Outcome.NOT_WRITTEN, Outcome.NO_EVIDENCE})
 """Outcomes without an answer."""
 
@@ -126,7 +142,7 @@ def evidence_to_read(skills: Collection[Skill], refinement: Refinement) -> tuple
     return tuple(dict.fromkeys(whole.get(piece.n, piece) for piece in best)) or refinement.evidence
 
 
-def _draft(task: GenerationTask, context: Context) -> Generator[Event, None, _Draft]:
+def _draft(task: GenerationTask, context: Context) -> Flow[_Draft]:
     """Have the answer written, once or twice, and return the draft."""
     if known := _outcome_without_llm(task, context):
         return _Draft(known)
@@ -135,9 +151,8 @@ def _draft(task: GenerationTask, context: Context) -> Generator[Event, None, _Dr
         if context.budget.spent(NO_ANSWER):
             if doing is WRITING_AGAIN:
                 break
-            yield Warned(
-                _("The evidence is quoted instead of an answer: %(why)s.", why=context.budget.exhaustion_reason)
-            )
+            why = context.budget.exhaustion_reason
+            yield Warned(_("The evidence is quoted instead of an answer: %(why)s.", why=why))
             return _Draft(Outcome.NO_TIME)
         yield StepStarted("generate", _(doing))
         made = yield from _attempt(task, pieces, context)
@@ -179,9 +194,7 @@ def _prefers_sources(task: GenerationTask, context: Context) -> bool:
     return context.steps.verify and Skill.ALONE not in context.parts.skills and task.certainty is Certainty.SURE
 
 
-def _attempt(
-    task: GenerationTask, pieces: Sequence[Evidence], context: Context
-) -> Generator[Event, None, _Draft | tuple[Support, ...]]:
+def _attempt(task: GenerationTask, pieces: Sequence[Evidence], context: Context) -> Flow[_Draft | tuple[Support, ...]]:
     """Have the answer written from `pieces`; return its support, or a draft if it is not verified."""
     try:
         written = yield from _write(task.asked, pieces, context)
@@ -195,26 +208,14 @@ def _attempt(
     return (yield from _verify(prompts.without_no_answer(written), pieces, task, context))
 
 
-def _write(asked: AskedQuestion, evidence: Sequence[Evidence], context: Context) -> Generator[Event, None, str]:
+def _write(asked: AskedQuestion, evidence: Sequence[Evidence], context: Context) -> Flow[str]:
     """Yield the pieces of an answer, then Generated, and return it. Raises GenerationError."""
     llm, settings = context.parts.llm, context.settings
     clock = context.clock("generate")
-    messages, left_out = prompts.fitting_prompt(
-        asked.question,
-        asked.standalone,
-        evidence,
-        asked.history,
-        room=llm.context_tokens - settings.answer_tokens,
-        count_tokens=llm.count_tokens,
-        whole=Skill.ALONE in context.parts.skills,
-    )
+    room, whole = llm.context_tokens - settings.answer_tokens, Skill.ALONE in context.parts.skills
+    messages, left_out = prompts.fitting_prompt(asked, evidence, room=room, count_tokens=llm.count_tokens, whole=whole)
     if left_out:
-        yield Warned(
-            _(
-                "%(number)s pieces of evidence did not fit into the language model's context window and were left out.",
-                number=left_out,
-            )
-        )
+        yield Warned(_(LEFT_OUT, number=left_out))
     written = ""
     decoding = Decoding(settings.answer_tokens, temperature=settings.temperature)
     for piece in clock.stream(llm, messages, decoding):
@@ -230,7 +231,7 @@ def _write(asked: AskedQuestion, evidence: Sequence[Evidence], context: Context)
 
 def _verify(
     written: str, pieces: Sequence[Evidence], task: GenerationTask, context: Context
-) -> Generator[Event, None, tuple[Support, ...]]:
+) -> Flow[tuple[Support, ...]]:
     """Yield Verified, and return the support of each sentence."""
     clock = context.clock("verify")
     strictness, sources = context.settings.strictness, task.refinement.sources
@@ -242,7 +243,7 @@ def _verify(
     return supports
 
 
-def _removal_warnings(supports: Sequence[Support]) -> Generator[Event, None, None]:
+def _removal_warnings(supports: Sequence[Support]) -> Flow[None]:
     if taken_out := [support for support in supports if not support.shown]:
         why = "; ".join(dict.fromkeys(support.why for support in taken_out))
         text = shorten(" ".join(support.sentence for support in taken_out))
@@ -275,9 +276,8 @@ def _with_source_words(supports: Sequence[Support], task: GenerationTask, contex
     answer, question = verify.compose(supports), task.asked.standalone
     shown = [support for support in supports if support.shown]
     text = " ".join(support.sentence for support in shown)
-    below = quotations.select_quotations(
-        task, context, reconcile.quoted_evidence(task.conflicts), text if _prefers_sources(task, context) else ""
-    )
+    above = text if _prefers_sources(task, context) else ""
+    below = quotations.select_quotations(task, context, reconcile.quoted_evidence(task.conflicts), above)
     alone = Skill.ALONE in context.parts.skills
     backed = all(support.supported for support in shown)
     if _shows_likeliest(task):
@@ -288,7 +288,7 @@ def _with_source_words(supports: Sequence[Support], task: GenerationTask, contex
         cited = {n for support in shown for n in support.citations}
         left_out = quotations.missing_lists([one for one in below if one.piece.n in cited], text, question)
     else:
-        left_out = quotations.missing_pieces(below, text, question)
+        left_out = [one for one in below if not verify.says_all(text, one.body, question)]
     sources = task.refinement.sources
     if _prefers_sources(task, context) and (
         quotations.is_copied_list(text)
@@ -296,9 +296,9 @@ def _with_source_words(supports: Sequence[Support], task: GenerationTask, contex
     ):
         return _Draft(Outcome.IN_THEIR_WORDS)
     if alone and backed and below and _misses(text, task, context):
-        answer += f"\n\n{quotations.nearer_source_words(quotations.render(below, sources))}"
+        answer += f"\n\n{_(NEARER_WORDS)}\n\n{quotations.render(below, sources)}"
     elif left_out:
-        answer += f"\n\n{quotations.source_words(quotations.render(left_out, sources))}"
+        answer += f"\n\n{_(SOURCE_WORDS)}\n\n{quotations.render(left_out, sources)}"
     return _Draft(Outcome.WRITTEN, answer)
 
 
@@ -306,6 +306,6 @@ def _misses(text: str, task: GenerationTask, context: Context) -> bool:
     """Return whether an answer misses the point, compared with the best strip."""
     best = task.best_quotations
     try:
-        return bool(best) and misses_the_point(text, best[0].text, task.asked.standalone, context.parts.scorer)
+        return bool(best) and verify.misses_the_point(text, best[0].text, task.asked.standalone, context.parts.scorer)
     except ModelError:
         return False  # Without the reranker no strip is the best; its failure was reported before.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from localcrag.records.enums import Backing
@@ -51,25 +51,17 @@ def mixed_up_numbers(sentence: str, evidence: str, asked: set[str]) -> list[str]
     for clause in own:
         label = clause.label if len(own) > 1 else frozenset(words - words_with_digits(words))
         label = label if label - asked - KINDS.keys() else label | asked
-        found += [
-            number
-            for number in sorted(clause.numbers - asked)
-            if any(_matches_other_clause(number, label, clause, paragraph) for paragraph in paragraphs)
-            and not any(_matches_clause(number, label, paragraph) for paragraph in paragraphs)
-        ]
+        for number in sorted(clause.numbers - asked):
+            fits = any(number in one.numbers and one.label <= label for paragraph in paragraphs for one in paragraph)
+            if not fits and any(_matches_other_clause(number, label, clause, paragraph) for paragraph in paragraphs):
+                found.append(number)
     return found
 
 
-def _matches_clause(number: str, label: frozenset[str], paragraph: list[_Clause]) -> bool:
-    return any(number in clause.numbers and clause.label <= label for clause in paragraph)
-
-
-def _matches_other_clause(
-    number: str, label: frozenset[str], sentence_clause: _Clause, paragraph: list[_Clause]
-) -> bool:
-    kinds = {kind for clause in paragraph if number in clause.numbers for kind in clause.kinds}
-    others = [clause for clause in paragraph if not clause.numbers & sentence_clause.numbers and clause.kinds & kinds]
-    return any(clause.label and clause.label <= label for clause in others)
+def _matches_other_clause(number: str, label: frozenset[str], clause: _Clause, paragraph: list[_Clause]) -> bool:
+    kinds = {kind for one in paragraph if number in one.numbers for kind in one.kinds}
+    others = [one for one in paragraph if not one.numbers & clause.numbers and one.kinds & kinds]
+    return any(one.label and one.label <= label for one in others)
 
 
 def _clauses(text: str) -> list[_Clause]:
@@ -80,10 +72,8 @@ def _clauses(text: str) -> list[_Clause]:
         if not (own := words_with_digits(words)):
             continue
         kinds = {KINDS[unit] for number, unit in pairwise(words) if number in own and unit in KINDS}
-        extra = [
-            other for other in (*parts[max(0, at - 1) : at], *parts[at + 1 : at + 2]) if not words_with_digits(other)
-        ]
-        label = {word for clause in (words, *extra) for word in clause} - own - KINDS.keys()
+        around = (*parts[max(0, at - 1) : at], *parts[at + 1 : at + 2])
+        label = set(words).union(*(other for other in around if not words_with_digits(other))) - own - KINDS.keys()
         found.append(_Clause(frozenset(own), frozenset(kinds), frozenset(label)))
     return found
 
@@ -91,9 +81,7 @@ def _clauses(text: str) -> list[_Clause]:
 def _distinct_labels(clauses: list[_Clause]) -> list[_Clause]:
     """Return the clauses with those words of their labels that no other clause has."""
     return [
-        _Clause(
-            clause.numbers, clause.kinds, clause.label.difference(*(one.label for one in clauses if one is not clause))
-        )
+        replace(clause, label=clause.label.difference(*(one.label for one in clauses if one is not clause)))
         for clause in clauses
     ]
 
@@ -120,14 +108,14 @@ def doubtful_numbers(sentence: str, evidence: str, asked: set[str]) -> list[str]
     tickets bought later cost 38 per cent more, as the bookings of 2024 show". This is only a doubt: a model that turns
     a table row into a sentence adds words of its own.
     """
-    return [
-        number
-        for number in sorted(numbers(sentence) - asked)
-        if not _same_word_follows(number, sentence, evidence)
-        or (
-            _is_off_topic(number, evidence, asked) and not _neighbours(number, sentence) & _neighbours(number, evidence)
+
+    def doubtful(number: str) -> bool:
+        own, others = _neighbours(number, sentence), _neighbours(number, evidence)
+        return not _same_word_follows(number, sentence, evidence) or (
+            not own & others and _is_off_topic(number, evidence, asked)
         )
-    ]
+
+    return list(filter(doubtful, sorted(numbers(sentence) - asked)))
 
 
 def _has_other_unit(number: str, sentence: str, evidence: str) -> bool:
@@ -171,9 +159,8 @@ def _same_word_follows(number: str, sentence: str, evidence: str) -> bool:
 
 def _near(number: str, words: Sequence[str]) -> list[list[str]]:
     """Return, for each place of the number, the words after it that may include its unit."""
-    return [
-        _up_to_second_number(words[at + 1 : at + 1 + UNIT_DISTANCE]) for at, word in enumerate(words) if word == number
-    ]
+    places = [at for at, word in enumerate(words) if word == number]
+    return [_up_to_second_number(words[at + 1 : at + 1 + UNIT_DISTANCE]) for at in places]
 
 
 def _is_amount(word: str) -> bool:
@@ -236,14 +223,11 @@ NEAR_SHARE = 0.75
 _STATEMENTS = re.compile(rf"{CLAUSE_ENDS}|:(?=\s)|\b(?:and|but|or|because|since|unless)\b")
 _DENIAL_CLAUSES = re.compile(rf"{CLAUSE_ENDS}|:(?=\s)")
 _LIMITS = re.compile(
-    r"\b(?:only|except|other than|exclud\w+|unless|refus\w+|forbidden|prohibited|void\w*|lapses?|ended|instead"
-    r"|until)\b",
-    re.IGNORECASE,
+    r"(?i)\b(?:only|except|other than|exclud\w+|unless|refus\w+|forbidden|prohibited|void\w*|lapses?|ended|instead"
+    r"|until)\b"
 )
-_NEGATION = re.compile(r"\b(?:not|no(?!\.?\s*\d)|never|none|nor|neither|without|cannot)\b|n['’]t\b", re.IGNORECASE)
-_CONCLUDED_NO = re.compile(
-    r"^\W*no\b(?:\s*[,.:;!–—]|\s+-(?=\s)|\s+(?=(?:it|they|he|she|we|you|this|that)\b))\s*", re.IGNORECASE
-)
+_NEGATION = re.compile(r"(?i)\b(?:not|no(?!\.?\s*\d)|never|none|nor|neither|without|cannot)\b|n['’]t\b")
+_CONCLUDED_NO = re.compile(r"(?i)^\W*no\b(?:\s*[,.:;!–—]|\s+-(?=\s)|\s+(?=(?:it|they|he|she|we|you|this|that)\b))\s*")
 
 
 def denial_backing(sentence: str, evidence: str) -> Backing:
@@ -365,9 +349,8 @@ def _doubt(sentence: str, evidence: str, question: str, about: set[str]) -> str:
     new = own - asked
     if len(own & held) < SUPPORTED_SHARE * len(own) or len(new & held) < MIN_NEW_SHARE * len(new):
         return _("not in the evidence: %(words)s", words=", ".join(sorted(own - held)))
-    if denial_backing(sentence, evidence) is Backing.PARTLY or (
-        not denies(sentence) and denies(nearest_sentence(own, evidence))
-    ):
+    denied = not denies(sentence) and denies(nearest_sentence(own, evidence))
+    if denied or denial_backing(sentence, evidence) is Backing.PARTLY:
         return _("the evidence denies part of it")
     if loose := doubtful_numbers(sentence, evidence, asked):
         return _("in the source, %(numbers)s may refer to something else", numbers=", ".join(loose))

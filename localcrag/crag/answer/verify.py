@@ -33,9 +33,8 @@ from localcrag.text.translation import gettext as _
 from localcrag.text.words import content_words
 
 _PREFACE = re.compile(
-    r"^(?:the )?(?:answer|evidence)(?: to (?:this|the) question)?(?: provided)?"
-    r"(?: (?:is|shows|says|states|suggests|indicates))?(?::| that\b)\s*",
-    re.IGNORECASE,
+    r"(?i)^(?:the )?(?:answer|evidence)(?: to (?:this|the) question)?(?: provided)?"
+    r"(?: (?:is|shows|says|states|suggests|indicates))?(?::| that\b)\s*"
 )
 """Words that small models put before an answer; they say nothing, and would count as words without backing."""
 
@@ -46,7 +45,7 @@ def without_preface(text: str) -> str:
     return rest[:1].upper() + rest[1:] if rest != text.strip() else rest
 
 
-def with_citations(sentence: str, numbers: Sequence[int], note: str = "") -> str:
+def with_citations(sentence: str, numbers: Sequence[int], note: str) -> str:
     """Return the sentence with these citations and a note in front of its full stop."""
     body = sentence.rstrip(".!?")
     added = [text for text in ("".join(f"[{number}]" for number in numbers), note) if text]
@@ -59,7 +58,7 @@ def attach_citations(answer: str) -> str:
 
 
 LEFT_OUT = "(address left out)"
-_ADDRESS = re.compile(r"(?:\bhttps?:|\bwww\.|(?<!\w)//)[^\s<>()\[\]“”\"']+", re.IGNORECASE)
+_ADDRESS = re.compile(r"(?i)(?:\bhttps?:|\bwww\.|(?<!\w)//)[^\s<>()\[\]“”\"']+")
 _SENTENCE_END = ".,;:!?*_`’。…"
 """Characters after an address that are not part of it, including marks of Markdown."""
 
@@ -69,7 +68,12 @@ def remove_unknown_addresses(answer: str, evidence: Sequence[Evidence]) -> str:
     known = {address for piece in evidence for address in addresses(quotable(piece.text))}
     # Line breaks stay: an answer may be a list.
     lines = "\n".join(quotable(line, citations=True) for line in answer.split("\n"))
-    return _ADDRESS.sub(lambda found: _known_or_removed(found[0], known), lines)
+
+    def known_or_removed(found: re.Match[str]) -> str:
+        address = found[0].rstrip(_SENTENCE_END)
+        return found[0] if address in known else LEFT_OUT + found[0][len(address) :]
+
+    return _ADDRESS.sub(known_or_removed, lines)
 
 
 def addresses(text: str) -> list[str]:
@@ -77,18 +81,13 @@ def addresses(text: str) -> list[str]:
     return [found.rstrip(_SENTENCE_END) for found in _ADDRESS.findall(text)]
 
 
-def _known_or_removed(found: str, known: set[str]) -> str:
-    address = found.rstrip(_SENTENCE_END)
-    return found if address in known else LEFT_OUT + found[len(address) :]
-
-
 RELEVANT_SHARE = 0.5
 """Share of the best evidence's relevance below which evidence is beside the point."""
-_OWN_PREFIX = re.compile(r"^\s*(?:(?:[-*•]|\d{1,2}[.)])\s+)?(?:yes\b[,.:;!]?\s*)?", re.IGNORECASE)
+_OWN_PREFIX = re.compile(r"(?i)^\s*(?:(?:[-*•]|\d{1,2}[.)])\s+)?(?:yes\b[,.:;!]?\s*)?")
 """Beginning of a sentence that is the answer's own: a list item's mark, "yes". A "no" is compared like any denial,
 unless it is a conclusion (`_without_no` in support.py)."""
 _STEP = re.compile(r"(\s*)\d{1,2}([.)]\s)")
-_YES = re.compile(r"\W*yes\W*", re.IGNORECASE)
+_YES = re.compile(r"(?i)\W*yes\W*")
 _RANKS = tuple(Backing)
 SHOWN = {
     Strictness.STRICT: (Backing.SUPPORTED,),
@@ -99,11 +98,7 @@ SHOWN = {
 
 
 def verify(
-    answer: str,
-    evidence: Sequence[Evidence],
-    question: str,
-    strictness: Strictness,
-    sources: Sequence[Source] = (),
+    answer: str, evidence: Sequence[Evidence], question: str, strictness: Strictness, sources: Sequence[Source] = ()
 ) -> tuple[Support, ...]:
     """Return the sentences of the answer, each with its support, its evidence, and whether it is shown.
 
@@ -112,8 +107,7 @@ def verify(
     is repaired. Sentences without a content word are left out.
     """
     text = attach_citations(answer)
-    source_titles = {source.id: source.title or "" for source in sources}
-    titles = {piece.n: source_titles.get(piece.source, "") for piece in evidence}
+    titles = {source.id: source.title or "" for source in sources}
     supports = []
     for span in claims(answer):
         support = _support(_plain(span.text), citations(span.text), evidence, question, titles)
@@ -140,10 +134,9 @@ def _with_yes(supports: Sequence[Support], evidence: Sequence[Evidence], questio
         if before and _YES.fullmatch(before.sentence) and support.backing is Backing.SUPPORTED:
             own = " ".join(texts[n] for n in support.citations if n in texts)
             if concludes_yes(support.sentence, own, question):
-                joined.pop()
-                support = dataclasses.replace(  # noqa: PLW2901 - the same, with its yes
-                    support, sentence=f"Yes. {support.sentence.lstrip('*_ ')}", starts_line=before.starts_line
-                )
+                sentence = f"Yes. {support.sentence.lstrip('*_ ')}"
+                joined[-1] = dataclasses.replace(support, sentence=sentence, starts_line=before.starts_line)
+                continue
         joined.append(support)
     return joined
 
@@ -181,14 +174,15 @@ def _renumbered(supports: Sequence[Support]) -> Iterator[tuple[Support, str]]:
 
 
 def _support(
-    sentence: str, cited: Sequence[int], evidence: Sequence[Evidence], question: str, titles: dict[int, str]
+    sentence: str, cited: Sequence[int], evidence: Sequence[Evidence], question: str, titles: dict[str, str]
 ) -> Support:
     without_own = _OWN_PREFIX.sub("", sentence, count=1)
     statement = without_own if content_words(without_own) else sentence
     most = max((piece.relevance for piece in evidence), default=0.0)
     judged: dict[int, SupportJudgement] = {}
     for piece in evidence:
-        judgement = _weigh(judge(statement, piece.text, question, titles[piece.n]), piece.relevance, most)
+        judgement = judge(statement, piece.text, question, titles.get(piece.source, ""))
+        judgement = _weigh(judgement, piece.relevance, most)
         # Two strips of one piece have the same number; the one that backs the sentence better counts.
         other = judged.get(piece.n)
         if other is None or _RANKS.index(judgement.backing) < _RANKS.index(other.backing):
@@ -199,15 +193,9 @@ def _support(
         why = judged[ranked[0]].why if ranked else _("there is no evidence")
         return Support(sentence, supported=False, citations=(), relevance=0.0, backing=Backing.NOT, why=why)
     best = judged[ranked[0]]
-    own = tuple(n for n in cited if n in judged and judged[n].backing is best.backing)
-    return Support(
-        sentence,
-        supported=best.backing is Backing.SUPPORTED,
-        citations=own or (ranked[0],),
-        relevance=max(relevance[n] for n in own or (ranked[0],)),
-        backing=best.backing,
-        why=best.why,
-    )
+    own = tuple(n for n in cited if n in judged and judged[n].backing is best.backing) or (ranked[0],)
+    most, supported = max(relevance[n] for n in own), best.backing is Backing.SUPPORTED
+    return Support(sentence, supported, own, most, backing=best.backing, why=best.why)
 
 
 def _weigh(judgement: SupportJudgement, relevance: float, most: float) -> SupportJudgement:

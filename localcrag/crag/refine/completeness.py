@@ -85,21 +85,18 @@ MAX_BEFORE = 2
 
 _LIMITED = (StripReason.OVER_CAP, StripReason.OVER_TOKENS)
 _NEVER = (StripReason.INSTRUCTION, StripReason.HIDDEN, StripReason.TAKEN_OUT)
-_HEADERS = (BlockKind.HEADER,)
 _FIRST_CELL = re.compile(r"\s*\|\s*| {2,}|\t+")
 _TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE)
 _POINTS_BACK = re.compile(
-    r"^[\"'“‘(*_]*(?:it|they|this|these|that|those|he|she|its|their|his|her|such|the same|both|either|neither|otherwise"
-    r"|(?:in|for) (?:this|that|these|such|either|both|all other) (?:cases?|events?|situations?)|if (?:so|not)|except"
-    r"|but|however|then|therefore|thus|also|instead|after(?:wards| that| this)|the (?:former|latter|exceptions?)"
-    r"|likewise|similarly|nor|and|or|until then|unless this)\b(?! (?:of|to) (?:the|a|an)\b)",
-    re.IGNORECASE,
+    r"(?i)^[\"'“‘(*_]*(?:it|they|this|these|that|those|he|she|its|their|his|her|such|the same|both|either|neither"
+    r"|otherwise|(?:in|for) (?:this|that|these|such|either|both|all other) (?:cases?|events?|situations?)|if (?:so|not)"
+    r"|except|but|however|then|therefore|thus|also|instead|after(?:wards| that| this)|the (?:former|latter|exceptions?)"
+    r"|likewise|similarly|nor|and|or|until then|unless this)\b(?! (?:of|to) (?:the|a|an)\b)"
 )
 _NARROWS = re.compile(
-    r"^[\"'“‘(*_]*(?:but|however|except(?:ions?)?|the (?:only )?exceptions?|unless|only|otherwise"
+    r"(?i)^[\"'“‘(*_]*(?:but|however|except(?:ions?)?|the (?:only )?exceptions?|unless|only|otherwise"
     r"|(?:this|that|it) (?:does|do|is|will) not|(?:these|those|they) (?:do|are|will) not|not|nevertheless|conversely"
-    r"|in (?:this|that|these|such) (?:cases?|events?)|if (?:so|not)|provided|even (?:so|then))\b",
-    re.IGNORECASE,
+    r"|in (?:this|that|these|such) (?:cases?|events?)|if (?:so|not)|provided|even (?:so|then))\b"
 )
 _QUESTION = re.compile(r"\?[\"'”’)*_]*\Z")
 _LABEL = re.compile(r"(\*\*|__)(?:(?!\1).){1,60}\1[.:]?\Z")
@@ -184,12 +181,10 @@ class _Closure:
 
     def result(self) -> tuple[Strip, ...]:
         """Return the strips; those that were added have the reason CONTEXT."""
-        return tuple(
-            dataclasses.replace(strip, kept=True, reason=StripReason.CONTEXT)
-            if place in self._kept and place not in self._first
-            else strip
-            for place, strip in enumerate(self._strips)
-        )
+        strips = list(self._strips)
+        for place in self._kept - self._first:
+            strips[place] = dataclasses.replace(strips[place], kept=True, reason=StripReason.CONTEXT)
+        return tuple(strips)
 
     def companions(self, own: _PassageStrips) -> Iterator[Unit]:
         """Yield, for each kept strip, what it is not understood without: headings, header, the sentences around it."""
@@ -230,9 +225,9 @@ class _Closure:
             name = content_words(_FIRST_CELL.split(own.strips[number].text.strip("| \t"), maxsplit=1)[0])
             if name and name <= self._asked:
                 # A row needs its header; the most relevant sentence shows how much its passage matters.
-                header = [n for n in own.numbers if own.parts[n].group == part.group and own.parts[n].kind in _HEADERS]
-                relevance = max(strip.relevance for strip in own.strips)
-                yield relevance, [own.places[n] for n in (*header, number)]
+                group = [n for n in own.numbers if own.parts[n].group == part.group]
+                header = [n for n in group if own.parts[n].kind is BlockKind.HEADER]
+                yield max(strip.relevance for strip in own.strips), [own.places[n] for n in (*header, number)]
 
     def lists(self, own: _PassageStrips) -> Iterator[Unit]:
         """Yield lists and tables of which enough is kept, or that have the form which the question asks for."""
@@ -286,9 +281,8 @@ def _after(number: int, own: _PassageStrips) -> list[int]:
     if behind == len(own.strips):
         return []
     here, there = own.parts[number], own.parts[behind]
-    running = here.block == there.block or (
-        here.kind in _TEXT and there.kind in _TEXT and here.headings == there.headings
-    )
+    both_text = here.kind in _TEXT and there.kind in _TEXT
+    running = here.block == there.block or (both_text and here.headings == there.headings)
     narrows = running and _NARROWS.match(own.strips[behind].text)
     answers = here.kind in _TEXT and there.kind is not BlockKind.HEADING and _QUESTION.search(own.strips[number].text)
     return [behind] if narrows or answers else []

@@ -16,7 +16,14 @@ import numpy as np
 
 from localcrag.crag.grading import nearest_if_doubtful, strip_logits
 from localcrag.crag.refine.completeness import CountTokens, Wording, are_duplicates, complete
-from localcrag.crag.refine.strips import group_into_runs, heading_path, join_run, sheet_rows, split_into_strips
+from localcrag.crag.refine.strips import (
+    group_into_runs,
+    heading_path,
+    join_run,
+    passage_strip,
+    sheet_rows,
+    split_into_strips,
+)
 from localcrag.records.enums import StripMode, StripReason
 from localcrag.records.passages import NEVER_KEPT, Choice, Evidence, GradedPassage, Source, Strip
 from localcrag.records.protocols import Scorer, Vectors
@@ -38,8 +45,8 @@ class RefineRules:
     """Limits on what is kept of passages.
 
     `threshold` is a relevance, and `lowest` the one to which minimum retention may lower it. `most` (strips) and
-    `tokens` limit all passages together. `retention` is the share of its strips that a passage keeps if it can.
-    `window_words` is for the window mode.
+    `tokens`, as `count_tokens` counts them, limit all passages together. `retention` is the share of its strips that a
+    passage keeps if it can. `window_words` is for the window mode.
     """
 
     threshold: float
@@ -47,6 +54,7 @@ class RefineRules:
     most: int
     tokens: int
     retention: float
+    count_tokens: CountTokens
     mode: StripMode = StripMode.SENTENCE
     window_words: int = 40
 
@@ -61,36 +69,26 @@ class Refinement:
 
 
 def refine(
-    question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, rules: RefineRules, count_tokens: CountTokens,
-    known: Sequence[Strip] = (),
-) -> Refinement:  # fmt: skip
+    question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, rules: RefineRules, known: Sequence[Strip] = ()
+) -> Refinement:
     """Return strips and evidence of passages (see evaluate.usable); strips that are `known` are not scored again."""
     known_passages = {strip.passage for strip in known}
     new = [passage for passage in passages if passage.id not in known_passages]
     strips = (*known, *decompose(question, new, scorer=scorer, rules=rules))
-    return select_evidence(
-        question, passages, strips, by_relevance(strips, rules), rules=rules, count_tokens=count_tokens
-    )
+    limited = apply_limits(strips, by_relevance(strips, rules), rules)
+    return complete_evidence(question, passages, limited, rules)
 
 
-def select_evidence(
-    question: str,
-    passages: Sequence[GradedPassage],
-    strips: Sequence[Strip],
-    fates: Sequence[StripReason],
-    *,
-    rules: RefineRules,
-    count_tokens: CountTokens,
+def complete_evidence(
+    question: str, passages: Sequence[GradedPassage], limited: Sequence[Strip], rules: RefineRules
 ) -> Refinement:
     """Return the strips within the limits, completed with what the kept ones need, and their evidence.
 
-    `fates` has the reason for keeping or dropping each strip. If no passage is graded correct, the nearest are kept
-    whole, because it is just as doubtful which of their lines answers.
+    If no passage is graded correct, the nearest are kept whole, because it is just as doubtful which of their lines
+    answers.
     """
-    limited = apply_limits(strips, fates, rules, count_tokens)
-    completed = complete(
-        question, passages, limited, tokens=rules.tokens, count_tokens=count_tokens, whole=nearest_if_doubtful(passages)
-    )
+    whole, count = nearest_if_doubtful(passages), rules.count_tokens
+    completed = complete(question, passages, limited, tokens=rules.tokens, count_tokens=count, whole=whole)
     return Refinement(completed, *recompose(passages, completed))
 
 
@@ -147,20 +145,17 @@ def _lowered(relevances: Sequence[float], rules: RefineRules) -> float:
     return min(rules.threshold, max(rules.lowest, sorted(relevances, reverse=True)[needed - 1]))
 
 
-def apply_limits(
-    strips: Sequence[Strip], fates: Sequence[StripReason], rules: RefineRules, count_tokens: CountTokens
-) -> tuple[Strip, ...]:
+def apply_limits(strips: Sequence[Strip], fates: Sequence[StripReason], rules: RefineRules) -> tuple[Strip, ...]:
     """Return the strips with their fates, after repetitions and strips beyond the limits are dropped.
 
-    The most relevant strips come first. The first strip of each passage stays even beyond the limits, unless another
-    passage has said the same.
+    `fates` has the reason for keeping or dropping each strip. The most relevant strips come first. The first strip of
+    each passage stays even beyond the limits, unless another passage has said the same.
     """
     final = list(fates)
-    candidates = sorted(
-        (place for place, fate in enumerate(fates) if fate in KEPT_REASONS), key=lambda place: -strips[place].relevance
-    )
+    relevant = [place for place, fate in enumerate(fates) if fate in KEPT_REASONS]
+    candidates = sorted(relevant, key=lambda place: -strips[place].relevance)
     wordings = {place: Wording.of(strips[place].text) for place in candidates}
-    lengths = dict(zip(candidates, count_tokens([strips[place].text for place in candidates]), strict=True))
+    lengths = dict(zip(candidates, rules.count_tokens([strips[place].text for place in candidates]), strict=True))
     kept: list[int] = []
     heard: set[str] = set()
     room = rules.tokens
@@ -168,13 +163,13 @@ def apply_limits(
         strip = strips[place]
         first = strip.passage not in heard
         heard.add(strip.passage)
-        if any(
-            strips[other].passage != strip.passage and are_duplicates(wordings[other], wordings[place])
-            for other in kept
-        ):
+        others = [wordings[other] for other in kept if strips[other].passage != strip.passage]
+        if any(are_duplicates(other, wordings[place]) for other in others):
             final[place] = StripReason.DUPLICATE
             continue
-        over = _over(len(kept), room - lengths[place], rules)
+        over = None
+        if len(kept) >= rules.most or lengths[place] > room:
+            over = StripReason.OVER_CAP if len(kept) >= rules.most else StripReason.OVER_TOKENS
         if over and not first:
             final[place] = over
             continue
@@ -183,17 +178,8 @@ def apply_limits(
             final[place] = StripReason.BEST
         kept.append(place)
         room -= lengths[place]
-    return tuple(
-        dataclasses.replace(strip, kept=fate in KEPT_REASONS, reason=fate)
-        for strip, fate in zip(strips, final, strict=True)
-    )
-
-
-def _over(kept: int, room_left: int, rules: RefineRules) -> StripReason | None:
-    """Return the limit that one more strip would break, or None."""
-    if kept >= rules.most:
-        return StripReason.OVER_CAP
-    return StripReason.OVER_TOKENS if room_left < 0 else None
+    decided = zip(strips, final, strict=True)
+    return tuple(dataclasses.replace(strip, kept=fate in KEPT_REASONS, reason=fate) for strip, fate in decided)
 
 
 def mean_embedding(vectors: Vectors, relevances: Sequence[float]) -> Vectors:
@@ -217,19 +203,8 @@ def mean_embedding(vectors: Vectors, relevances: Sequence[float]) -> Vectors:
 def whole_passages(passages: Sequence[GradedPassage], most: int) -> Refinement:
     """Return the `most` most relevant passages whole, for lack of scores or time; ties stay in the order given."""
     best = sorted(passages, key=lambda passage: -passage.relevance)[:most]
-    strips = tuple(
-        Strip(
-            passage=passage.id,
-            start=0,
-            end=len(passage.text),
-            text=passage.text,
-            logit=passage.logit,
-            relevance=passage.relevance,
-            kept=passage in best,
-            reason=StripReason.WHOLE if passage in best else StripReason.OVER_CAP,
-        )
-        for passage in passages
-    )
+    fates = (StripReason.OVER_CAP, StripReason.WHOLE)
+    strips = tuple(passage_strip(one, (0, len(one.text)), fates, kept=one in best) for one in passages)
     return Refinement(strips, *recompose(passages, strips))
 
 
@@ -241,34 +216,16 @@ def recompose(
     The evidence is in reading order: documents by their best passage, and within a document from front to back.
     """
     evidence: list[Evidence] = []
-    sources: dict[tuple[str | None, ...], Source] = {}
+    sources: dict[tuple[str | None, int | None, str | None], Source] = {}
     for passage in reading_order(passages):
         for run in group_into_runs(passage, [strip for strip in strips if strip.passage == passage.id]):
-            key = (passage.document, str(passage.page), passage.url)
-            source = sources.setdefault(
-                key,
-                Source(
-                    id=f"source-{len(sources) + 1}",
-                    origin=passage.origin,
-                    document=passage.document,
-                    page=passage.page,
-                    url=passage.url,
-                    title=passage.title,
-                    dated=passage.dated,
-                ),
-            )
-            evidence.append(
-                Evidence(
-                    n=len(evidence) + 1,
-                    text=join_run(passage, run),
-                    passage=passage.id,
-                    source=source.id,
-                    relevance=max(strip.relevance for strip in run),
-                    section=heading_path(passage, run),
-                    confidence=passage.confidence,
-                    rows=sheet_rows(passage, run),
-                )
-            )
+            place = (passage.document, passage.page, passage.url)
+            new = Source(f"source-{len(sources) + 1}", passage.origin, *place, passage.title, passage.dated)
+            source = sources.setdefault(place, new)
+            relevance = max(strip.relevance for strip in run)
+            piece = Evidence(len(evidence) + 1, join_run(passage, run), passage.id, source.id, relevance)
+            section, rows = heading_path(passage, run), sheet_rows(passage, run)
+            evidence.append(dataclasses.replace(piece, section=section, confidence=passage.confidence, rows=rows))
     return tuple(evidence), tuple(sources.values())
 
 
@@ -299,10 +256,8 @@ def reading_order(passages: Sequence[GradedPassage]) -> list[GradedPassage]:
     for passage in passages:
         where = _document_key(passage)
         best[where] = max(passage.relevance, best.get(where, 0.0))
-    first = {where: place for place, where in enumerate(best)}
-    return sorted(
-        passages, key=lambda passage: (-best[_document_key(passage)], first[_document_key(passage)], passage.start or 0)
-    )
+    order = sorted(best, key=lambda where: -best[where])
+    return sorted(passages, key=lambda passage: (order.index(_document_key(passage)), passage.start or 0))
 
 
 def _document_key(passage: GradedPassage) -> str:

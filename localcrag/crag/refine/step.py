@@ -10,24 +10,24 @@ from __future__ import annotations
 
 import dataclasses
 import sys
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import TypeAdapter
 
-from localcrag.crag.context import NO_STRIPS, Clock, Context
+from localcrag.crag.context import NO_STRIPS, Clock, Context, Flow
 from localcrag.crag.evaluate import usable
 from localcrag.crag.grading import is_scored
 from localcrag.crag.llm_calls import JsonAnswer, line_schema
-from localcrag.crag.refine import refine as manual_selection
-from localcrag.crag.refine.completeness import CountTokens
 from localcrag.crag.refine.refine import (
     Refinement,
     RefineRules,
+    apply_choice,
+    apply_limits,
     by_relevance,
+    complete_evidence,
     decompose,
-    select_evidence,
     whole_passages,
 )
 from localcrag.crag.refine.refine import refine as refine_by_relevance
@@ -35,12 +35,13 @@ from localcrag.crag.screen import injection
 from localcrag.records import thresholds
 from localcrag.records.enums import RefinerKind, StripReason
 from localcrag.records.errors import GenerationError, ModelError
-from localcrag.records.events import Event, PointPiece, Refined, StepStarted, Warned
+from localcrag.records.events import PointPiece, Refined, StepStarted, Warned
 from localcrag.records.passages import Choice, GradedPassage, Strip
 from localcrag.records.protocols import LanguageModel, Scorer
 from localcrag.records.run import Message, Run
 from localcrag.text.sanitize import sanitize
 from localcrag.text.translation import gettext as _
+from localcrag.text.translation import gettext_noop
 from localcrag.text.words import SUPPORTED_SHARE, content_words, names, numbers, one_line, shorten
 
 MAX_CARRIERS = 3
@@ -83,6 +84,13 @@ KEY_POINTS = JsonAnswer(
 )
 
 
+NOT_EXTRACTED = gettext_noop(
+    "The language model extracted key points of %(done)s of %(all)s passages; the sentences of the others were picked "
+    "by their relevance. %(error)s"
+)
+MADE_UP = gettext_noop("%(number)s key points from the language model were rejected: their passages do not say so.")
+
+
 def extract(
     question: str,
     passages: Sequence[GradedPassage],
@@ -90,9 +98,8 @@ def extract(
     llm: LanguageModel,
     scorer: Scorer,
     rules: RefineRules,
-    count_tokens: CountTokens,
     clock: Clock,
-) -> Generator[Event, None, Refinement]:
+) -> Flow[Refinement]:
     """Yield the text as it is written, and return strips and evidence of passages.
 
     Strips that carry a key point are kept, within the limits of `rules`. A passage without a key point keeps nothing. A
@@ -104,9 +111,8 @@ def extract(
     failures: list[str] = []
     invented = 0
     for number, passage in enumerate(passages, start=1):
-        yield StepStarted(
-            "refine", _("extracting key points of passage %(number)s of %(all)s", number=number, all=len(passages))
-        )
+        doing = _("extracting key points of passage %(number)s of %(all)s", number=number, all=len(passages))
+        yield StepStarted("refine", doing)
         own = [strip for strip in left if strip.passage == passage.id]
         try:
             carried = yield from _key_points(question, passage, own, llm, clock)
@@ -116,16 +122,17 @@ def extract(
             fates += by_relevance(own, rules)
             continue
         invented += sum(not places for places in carried.values())
-        pointed = _with_points(own, carried)
-        strips += pointed
-        fates += [StripReason.KEY_POINT if strip.points else StripReason.NO_KEY_POINT for strip in pointed]
+        for place, strip in enumerate(own):
+            points = tuple(point for point, places in carried.items() if place in places)
+            strips.append(dataclasses.replace(strip, points=points))
+            fates.append(StripReason.KEY_POINT if points else StripReason.NO_KEY_POINT)
     yield from _failure_warnings(failures, invented, len(passages))
-    return select_evidence(question, passages, strips, fates, rules=rules, count_tokens=count_tokens)
+    return complete_evidence(question, passages, apply_limits(strips, fates, rules), rules)
 
 
 def _key_points(
     question: str, passage: GradedPassage, strips: Sequence[Strip], llm: LanguageModel, clock: Clock
-) -> Generator[Event, None, dict[str, frozenset[int]]]:
+) -> Flow[dict[str, frozenset[int]]]:
     """Yield the text as it is written, and return the points with the indices of the strips that carry each.
 
     Raises GenerationError if the model fails, or makes up all of its points.
@@ -140,24 +147,11 @@ def _key_points(
     return carried
 
 
-def _failure_warnings(failures: Sequence[str], invented: int, passages: int) -> Generator[Event, None, None]:
+def _failure_warnings(failures: Sequence[str], invented: int, passages: int) -> Flow[None]:
     if failures:
-        yield Warned(
-            _(
-                "The language model extracted key points of %(done)s of %(all)s passages; the sentences of the others "
-                "were picked by their relevance. %(error)s",
-                done=passages - len(failures),
-                all=passages,
-                error=failures[0],
-            )
-        )
+        yield Warned(_(NOT_EXTRACTED, done=passages - len(failures), all=passages, error=failures[0]))
     if invented:
-        yield Warned(
-            _(
-                "%(number)s key points from the language model were rejected: their passages do not say so.",
-                number=invented,
-            )
-        )
+        yield Warned(_(MADE_UP, number=invented))
 
 
 def prompt(question: str, text: str) -> list[Message]:
@@ -191,21 +185,13 @@ def _backed(point: str, text: str) -> bool:
     return numbers(point) | names(point) <= held and len(own & held) >= SUPPORTED_SHARE * len(own)
 
 
-def _with_points(strips: Sequence[Strip], carried: Mapping[str, frozenset[int]]) -> list[Strip]:
-    """Return the strips with the points that each carries."""
-    return [
-        dataclasses.replace(strip, points=tuple(point for point, places in carried.items() if place in places))
-        for place, strip in enumerate(strips)
-    ]
-
-
 WHOLE_PASSAGES = 2
 """Passages that become evidence whole if there are no strips; more would take too long to read as well."""
 
 
 def refine(
     question: str, passages: Sequence[GradedPassage], context: Context
-) -> Generator[Event, None, tuple[Refinement, tuple[GradedPassage, ...]]]:
+) -> Flow[tuple[Refinement, tuple[GradedPassage, ...]]]:
     """Yield Refined, and return strips and evidence with the usable passages that they come from."""
     used = usable(passages, policy=context.settings.policy, thresholds=context.thresholds)
     if not used:
@@ -221,7 +207,7 @@ def refine(
 
 def refine_selection(
     before: Run, choice: Choice, context: Context
-) -> Generator[Event, None, tuple[Refinement, tuple[GradedPassage, ...]]]:
+) -> Flow[tuple[Refinement, tuple[GradedPassage, ...]]]:
     """Yield Refined, and return the same as `refine`, for a person's choice among the results of the run `before`.
 
     Sentences of chosen passages that have no strips yet are scored now.
@@ -233,11 +219,10 @@ def refine_selection(
     new = [passage for passage in before.passages if choice.passages.get(passage.id) and passage.id not in known]
     strips = before.strips
     if new:
-        looked_at = yield from strips_and_evidence(
-            before.standalone_question, injection.screened(new, rules), context, clock
-        )
-        strips += injection.add_removed_strips(looked_at.strips, new, rules)
-    refinement = manual_selection.apply_choice(strips, injection.screened(before.passages, rules), choice)
+        screened = injection.screened(new, rules)
+        scored = yield from strips_and_evidence(before.standalone_question, screened, context, clock)
+        strips += injection.add_removed_strips(scored.strips, new, rules)
+    refinement = apply_choice(strips, injection.screened(before.passages, rules), choice)
     yield Refined(refinement.strips, refinement.evidence, refinement.sources, clock.cost())
     quoted = {piece.passage for piece in refinement.evidence}
     return refinement, tuple(passage for passage in before.passages if passage.id in quoted)
@@ -256,35 +241,23 @@ def scored_strips(question: str, passages: Sequence[GradedPassage], context: Con
 
 def strips_and_evidence(
     question: str, passages: Sequence[GradedPassage], context: Context, clock: Clock, known: Sequence[Strip] = ()
-) -> Generator[Event, None, Refinement]:
+) -> Flow[Refinement]:
     """Return strips and evidence, picked as the settings say; whole passages if there is no score or no time.
 
     `known` are strips of these passages that were scored before.
     """
     parts = context.parts
-    if not context.steps.refine:
-        return whole_passages(passages, len(passages))
-    if not is_scored(passages):
-        return whole_passages(passages, WHOLE_PASSAGES)
+    if not context.steps.refine or not is_scored(passages):
+        return whole_passages(passages, WHOLE_PASSAGES if context.steps.refine else len(passages))
     if context.budget.spent(NO_STRIPS):
-        yield Warned(
-            _(
-                "The best passages were used whole, not sentence by sentence: %(why)s.",
-                why=context.budget.exhaustion_reason,
-            )
-        )
+        why = context.budget.exhaustion_reason
+        yield Warned(_("The best passages were used whole, not sentence by sentence: %(why)s.", why=why))
         return whole_passages(passages, WHOLE_PASSAGES)
-    scorer, rules, count_tokens = parts.scorer, _rules(context), parts.embedder.count_tokens
+    scorer, rules = parts.scorer, _rules(context)
     try:
         if context.settings.refiner is RefinerKind.STRIPS:
-            return refine_by_relevance(
-                question, passages, scorer=scorer, rules=rules, count_tokens=count_tokens, known=known
-            )
-        return (
-            yield from extract(
-                question, passages, llm=parts.llm, scorer=scorer, rules=rules, count_tokens=count_tokens, clock=clock
-            )
-        )
+            return refine_by_relevance(question, passages, scorer=scorer, rules=rules, known=known)
+        return (yield from extract(question, passages, llm=parts.llm, scorer=scorer, rules=rules, clock=clock))
     except ModelError as error:
         yield Warned(
             _("The best passages were used whole, because their sentences could not be scored: %(error)s", error=error)
@@ -294,13 +267,16 @@ def strips_and_evidence(
 
 def _rules(context: Context) -> RefineRules:
     settings = context.settings
+    most, tokens = settings.most_strips, settings.evidence_tokens
+    if context.read_all:  # A person who has everything read wants everything that is found.
+        most = tokens = sys.maxsize
     return RefineRules(
         threshold=context.thresholds.strip,
         lowest=thresholds.lowest_strip(context.grader_thresholds),
-        # A person who has everything read wants everything that is found.
-        most=sys.maxsize if context.read_all else settings.most_strips,
-        tokens=sys.maxsize if context.read_all else settings.evidence_tokens,
+        most=most,
+        tokens=tokens,
         retention=settings.minimum_retention,
+        count_tokens=context.parts.embedder.count_tokens,
         mode=settings.strip_mode,
         window_words=settings.window_words,
     )

@@ -12,11 +12,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import assert_never
 
-from localcrag.records.enums import StripMode
-from localcrag.records.passages import Passage, Strip
+from localcrag.records.enums import StripMode, StripReason
+from localcrag.records.passages import GradedPassage, Passage, Strip
 from localcrag.text.blocks import INTRODUCTION_END, Block, BlockKind, split_blocks
 from localcrag.text.places import SheetRow, rows_within, shift_rows
 from localcrag.text.sentences import Span, split_sentences, splitting_language
@@ -59,6 +59,14 @@ def split_into_strips(text: str, mode: StripMode, *, window_words: int) -> list[
             return _split_adaptively(text, split_sentences(text))
         case _:
             assert_never(mode)
+
+
+def passage_strip(
+    passage: GradedPassage, place: tuple[int, int], dropped_or_kept: tuple[StripReason, StripReason], *, kept: bool
+) -> Strip:
+    """Return the strip at a place of a passage, with the relevance of the passage."""
+    text, reason = passage.text[slice(*place)], dropped_or_kept[kept]
+    return Strip(passage.id, *place, text, passage.logit, passage.relevance, kept, reason)
 
 
 def count_words(text: str) -> int:
@@ -106,18 +114,9 @@ def _join_short(text: str, sentences: Sequence[Span]) -> list[Span]:
     """Return the short sentences of a paragraph joined in groups of up to MOST_JOINED; a long sentence stays alone."""
     strips = []
     for paragraph in _paragraphs(text, sentences):
-        group: list[Span] = []
-        for sentence in paragraph:
-            long = count_words(sentence.text) >= SHORT_WORDS
-            if group and (long or len(group) == MAX_JOINED):
-                strips.append(_merge(text, group))
-                group = []
-            group.append(sentence)
-            if long:
-                strips.append(_merge(text, group))
-                group = []
-        if group:
-            strips.append(_merge(text, group))
+        for short, some in groupby(paragraph, key=lambda sentence: count_words(sentence.text) < SHORT_WORDS):
+            run, size = list(some), MAX_JOINED if short else 1
+            strips += [_merge(text, run[at : at + size]) for at in range(0, len(run), size)]
     return strips
 
 
@@ -181,7 +180,7 @@ def _span(text: str, start: int, end: int) -> Span:
 MAX_BLOCKS_BETWEEN = 4
 """Maximum number of blocks (a note, a picture's caption, bullets) between two steps of one procedure."""
 
-_ORDINAL = re.compile(r"(?:step[ \t]+)?\(?(\d{1,3})[.):]?\s", re.IGNORECASE)
+_ORDINAL = re.compile(r"(?i)(?:step[ \t]+)?\(?(\d{1,3})[.):]?\s")
 _TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE, BlockKind.HEADING)
 
 
@@ -282,14 +281,11 @@ def heading_path(passage: Passage, run: Sequence[Strip]) -> str | None:
 
 def sheet_rows(passage: Passage, run: Sequence[Strip]) -> tuple[SheetRow, ...]:
     """Return the sheet rows of a run of strips; if it has rows of a table, lines above the table do not count."""
-    table_strips = [
-        strip for strip, part in zip(run, strip_places(passage, run), strict=True) if part.kind is BlockKind.ROW
-    ]
-    return tuple(
-        row
-        for strip in table_strips or run
-        for row in shift_rows(rows_within(passage.rows, passage.text, strip.start, strip.end), strip.start)
-    )
+    places = zip(run, strip_places(passage, run), strict=True)
+    rows: list[SheetRow] = []
+    for strip in [strip for strip, part in places if part.kind is BlockKind.ROW] or run:
+        rows += shift_rows(rows_within(passage.rows, passage.text, strip.start, strip.end), strip.start)
+    return tuple(rows)
 
 
 def has_rows_or_items(text: str) -> bool:
@@ -329,19 +325,17 @@ def _groups(text: str, blocks: Sequence[Block]) -> list[list[int]]:
     """Return the lists and tables, each as the indices of its blocks."""
     groups: list[list[int]] = []
     for at, block in enumerate(blocks):
+        if block.kind not in (BlockKind.ITEM, BlockKind.HEADER, BlockKind.ROW):
+            continue
         follows = bool(groups) and groups[-1][-1] == at - 1
         if block.kind is BlockKind.ITEM:
-            if follows and _same_list(text, blocks, groups[-1], at):
-                groups[-1].append(at)
-            else:
-                groups.append([at])
-        elif block.kind is BlockKind.HEADER:
+            follows = follows and _same_list(text, blocks, groups[-1], at)
+        elif follows:
+            follows = block.kind is BlockKind.ROW and blocks[at - 1].kind in (BlockKind.HEADER, BlockKind.ROW)
+        if follows:
+            groups[-1].append(at)
+        else:
             groups.append([at])
-        elif block.kind is BlockKind.ROW:
-            if follows and blocks[at - 1].kind in (BlockKind.HEADER, BlockKind.ROW):
-                groups[-1].append(at)
-            else:
-                groups.append([at])
     return _procedures(text, blocks, groups)
 
 
@@ -395,6 +389,6 @@ def step_number(text: str, block: Block) -> int | None:
 
 def _leads_into(text: str, blocks: Sequence[Block], first: int) -> bool:
     before = blocks[first - 1] if first else None
-    return (
-        before is not None and before.kind in _TEXT and bool(INTRODUCTION_END.search(text[before.start : before.end]))
-    )
+    if before is None or before.kind not in _TEXT:
+        return False
+    return INTRODUCTION_END.search(text[before.start : before.end]) is not None

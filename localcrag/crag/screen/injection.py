@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import base64
 import codecs
-import dataclasses
 import html
 import itertools
 import re
 import unicodedata
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
@@ -36,6 +36,11 @@ from localcrag.text.words import one_line, shorten
 
 _BASE64 = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{24,}={0,2}")
 _HEX = re.compile(r"(?<!\w)(?:[0-9A-Fa-f]{2}[ :]?){12,}(?!\w)")
+_ENCODINGS: tuple[tuple[re.Pattern[str], Callable[[str], bytes]], ...] = (
+    (_BASE64, lambda blob: base64.b64decode(blob + "=" * (-len(blob) % 4), validate=True)),
+    (_HEX, lambda blob: bytes.fromhex(re.sub(r"\W", "", blob))),
+)
+"""Forms of encoded text, each with the function that decodes it."""
 _PERCENT = re.compile(r"(?:%[0-9A-Fa-f]{2}){2,}")
 # Single letters with the same sign between them. With spaces it takes four letters, since "a b c" is a list.
 _LETTERS_APART = re.compile(r"(?<!\w)[^\W_](?:( )[^\W_](?:\1[^\W_]){2,}|([.\u00b7_-])[^\W_](?:\2[^\W_])+)(?!\w)")
@@ -77,21 +82,13 @@ def _join_letters(row: str) -> str:
 
 def _decoded(text: str) -> Iterator[str]:
     """Yield the words hidden by base64, hexadecimal numbers, digits for letters, rot13 and backward writing."""
-    yield from (_words(blob, _from_base64) for blob in _BASE64.findall(text))
-    yield from (_words(blob, _from_hex) for blob in _HEX.findall(text))
+    for form, decode in _ENCODINGS:
+        yield from (_words(blob, decode) for blob in form.findall(text))
     # One word with a digit in it may be a product's name; two are a disguise.
     if len(_DIGIT_WITHIN.findall(text.casefold())) > 1:
         yield _WORD_WITH_DIGITS.sub(lambda word: word[0].translate(_DIGITS_AS_LETTERS), text.casefold())
     for run in _runs_without_common_words(text):
         yield from (message for message in (codecs.encode(run, "rot13"), run[::-1]) if _count_common(message) > 1)
-
-
-def _from_base64(blob: str) -> bytes:
-    return base64.b64decode(blob + "=" * (-len(blob) % 4), validate=True)
-
-
-def _from_hex(blob: str) -> bytes:
-    return bytes.fromhex(re.sub(r"\W", "", blob))
 
 
 def _words(blob: str, decode: Callable[[str], bytes]) -> str:
@@ -124,6 +121,9 @@ AnyPassage = TypeVar("AnyPassage", bound=Passage)
 HIDDEN = "is hidden from readers"
 """Name of text that markup hides. Most of it is honest, so the strips show it and there is no warning."""
 
+WARNING = gettext_noop(
+    "A sentence in %(where)s reads like an instruction to the model and was left out (%(why)s): “%(said)s”"
+)
 FRAMED = gettext_noop("stands within an instruction")
 """Name of text between two instructions, or between a number like the evidence's own and an instruction."""
 FRAME_DISTANCE = 3
@@ -181,9 +181,7 @@ def _numbered_frame(text: str, sentences: Sequence[Span], strong: Sequence[str |
     """
     number = _EVIDENCE_NUMBER.search(text)
     first = next((span.start for span, name in zip(sentences, strong, strict=True) if name), -1)
-    if number is None or number.end() > first:
-        return []
-    return [span for span in sentences if number.end() <= span.start < first]
+    return [span for span in sentences if number and number.end() <= span.start < first]
 
 
 def _between(text: str, sentences: Sequence[Span], strong: Sequence[str | None]) -> list[Span]:
@@ -193,12 +191,11 @@ def _between(text: str, sentences: Sequence[Span], strong: Sequence[str | None])
     for the sentence within it, whatever its words are.
     """
     places = [at for at, name in enumerate(strong) if name]
-    return [
-        span
-        for one, other in itertools.pairwise(places)
-        if other - one <= FRAME_DISTANCE and not _PARAGRAPH.search(text, sentences[one].end, sentences[other].start)
-        for span in sentences[one + 1 : other]
-    ]
+    found: list[Span] = []
+    for one, other in itertools.pairwise(places):
+        if other - one <= FRAME_DISTANCE and not _PARAGRAPH.search(text, sentences[one].end, sentences[other].start):
+            found += sentences[one + 1 : other]
+    return found
 
 
 def blank_instructions(text: str, rules: tuple[Rule, ...] = RULES) -> str:
@@ -211,26 +208,19 @@ def screened(passages: Iterable[AnyPassage], rules: tuple[Rule, ...] = RULES) ->
 
     A path or a lead-in with a finding is left out as a whole.
     """
-    return tuple(
-        dataclasses.replace(
-            passage,
-            text=blank_instructions(passage.text, rules),
-            section=None if passage.section is None or find_instructions(passage.section, rules) else passage.section,
-            lead=None if passage.lead is None or find_instructions(passage.lead, rules) else passage.lead,
-        )
-        for passage in passages
-    )
+
+    def clean(text: str | None) -> str | None:
+        return None if text is None or find_instructions(text, rules) else text
+
+    texts = ((one, blank_instructions(one.text, rules)) for one in passages)
+    return tuple(replace(one, text=text, section=clean(one.section), lead=clean(one.lead)) for one, text in texts)
 
 
 def restore_texts(graded: Iterable[GradedPassage], passages: Iterable[Passage]) -> tuple[GradedPassage, ...]:
     """Return the graded passages with the texts, paths and lead-ins that they had before screening."""
     before = {passage.id: passage for passage in passages}
-    return tuple(
-        dataclasses.replace(
-            passage, text=before[passage.id].text, section=before[passage.id].section, lead=before[passage.id].lead
-        )
-        for passage in graded
-    )
+    pairs = ((passage, before[passage.id]) for passage in graded)
+    return tuple(replace(one, text=own.text, section=own.section, lead=own.lead) for one, own in pairs)
 
 
 def screened_turns(turns: Iterable[Turn], rules: tuple[Rule, ...] = RULES) -> tuple[Turn, ...]:
@@ -248,15 +238,7 @@ def warnings(passages: Iterable[Passage], rules: tuple[Rule, ...] = RULES) -> li
             if name == HIDDEN:
                 continue
             text = shorten(sanitize(readable(span.text)) or span.text)
-            lines.append(
-                _(
-                    "A sentence in %(where)s reads like an instruction to the model and was left out (%(why)s): "
-                    "“%(said)s”",
-                    where=where,
-                    why=_(name),
-                    said=text,
-                )
-            )
+            lines.append(_(WARNING, where=where, why=_(name), said=text))
     return list(dict.fromkeys(lines))
 
 
@@ -267,19 +249,9 @@ def add_removed_strips(
     whole: list[Strip] = []
     for passage in passages:
         own = [strip for strip in strips if strip.passage == passage.id]
-        own += [
-            Strip(
-                passage=passage.id,
-                start=span.start,
-                end=span.end,
-                text=span.text,
-                logit=0.0,
-                relevance=0.0,
-                kept=False,
-                reason=StripReason.HIDDEN if name == HIDDEN else StripReason.INSTRUCTION,
-            )
-            for span, name in find_instructions(passage.text, rules)
-        ]  # fmt: skip
+        for span, name in find_instructions(passage.text, rules):
+            reason = StripReason.HIDDEN if name == HIDDEN else StripReason.INSTRUCTION
+            own.append(Strip(passage.id, span.start, span.end, span.text, 0.0, 0.0, kept=False, reason=reason))
         whole += sorted(own, key=lambda strip: strip.start)
     return tuple(whole)
 
@@ -336,7 +308,7 @@ def _counterfeit_roles(text: str) -> list[Span]:
     last = max([*_OPENS_ROLE.finditer(text), *_CLOSES_ROLE.finditer(text)], key=lambda mark: mark.start())
     end = last.end()
     if _OPENS_ROLE.match(text, last.start()):
-        paragraph_end = re.compile(r"\n\s*\n|\Z").search(text, end)
+        paragraph_end = _PARAGRAPH.search(text, end)
         end = paragraph_end.start() if paragraph_end else len(text)
     return [Span(first.start(), end, text[first.start() : end])]
 
@@ -354,7 +326,7 @@ def _merge_overlaps(text: str, pieces: Sequence[tuple[Span, str]]) -> list[tuple
     return joined
 
 
-def screen(passages: Sequence[Passage], rules: tuple[Rule, ...]) -> Generator[Event, None, None]:
+def screen(passages: Sequence[Passage], rules: tuple[Rule, ...]) -> Iterator[Event]:
     """Yield a warning for each sentence to be left out; the steps that give passages to a model leave it out."""
     for message in warnings(dict.fromkeys(passages), rules):
         yield Warned(message)

@@ -28,8 +28,6 @@ from typing import Any, cast
 
 import re2
 
-from localcrag.text.sentences import Span
-
 MEMORY = 32 * 2**20
 """Bytes that RE2 may take for the states of its patterns; when they are full it starts over, and is slower."""
 _ANYTHING = ""
@@ -81,14 +79,13 @@ class PatternSet:
 def without_lookaround(pattern: str) -> str:
     """Return a pattern without lookarounds, which matches at least what the original matches."""
     while match := _LOOKS_AROUND.search(pattern):
-        group = _group_at(pattern, match.start())
-        pattern = f"{pattern[: group.start]}(?:){pattern[group.end :]}"
+        pattern = f"{pattern[: match.start()]}(?:){pattern[_group_end(pattern, match.start()) :]}"
     return pattern
 
 
-def _group_at(pattern: str, start: int) -> Span:
-    """Return the group that opens at `start`."""
-    depth, in_class, at = 0, False, start
+def _group_end(pattern: str, at: int) -> int:
+    """Return the end of the group that opens at `at`."""
+    depth, in_class = 0, False
     while True:
         sign = pattern[at]
         if sign == "\\":
@@ -100,91 +97,45 @@ def _group_at(pattern: str, start: int) -> Span:
         elif sign in "()":
             depth += 1 if sign == "(" else -1
             if depth == 0:
-                return Span(start, at + 1, pattern[start : at + 1])
+                return at + 1
         at += 1
 
 
 _MACHINE = (
     r"\b(?:AIs?|A\.I\.|artificial intelligences?|LLMs?|(?:large |small )?language models?|chat ?bots?|\w*GPT\w*|"
-    r"copilots?|"
-    r"AI (?:assistants?|systems?|models?|agents?|tools?|readers?)|(?:automated|artificial|virtual|digital|machine) "
-    r"(?:readers?|assistants?|systems?|agents?|tools?|summari[sz]ers?|software)|summari[sz]ers?|neural networks?|"
-    r"(?:question[- ]answering|answer) (?:engines?|systems?|machines?)|machines? that (?:reads?|answers?)|"
-    r"KI|Sprachmodelle?n?s?|IA|mod[eè]les? de langage|modelos? de (?:lenguaje|linguagem)|modell[io] linguistic[io]|"
-    r"taalmodel\w*|model\w* językow\w*|ИИ|языков\w+ модел\w+|нейросет\w+)\b"
-    r"|语言模型|語言模型|人工智能|人工知能|言語モデル"
+    r"copilots?|AI (?:assistants?|systems?|models?|agents?|tools?|readers?)|(?:automated|artificial|virtual|digital|"
+    r"machine) (?:readers?|assistants?|systems?|agents?|tools?|summari[sz]ers?|software)|summari[sz]ers?|neural "
+    r"networks?|(?:question[- ]answering|answer) (?:engines?|systems?|machines?)|machines? that (?:reads?|answers?)|KI|"
+    r"Sprachmodelle?n?s?|IA|mod[eè]les? de langage|modelos? de (?:lenguaje|linguagem)|modell[io] linguistic[io]|"
+    r"taalmodel\w*|model\w* językow\w*|ИИ|языков\w+ модел\w+|нейросет\w+)\b|语言模型|語言模型|人工智能|人工知能|"
+    r"言語モデル"
 )
 _HELPER = (
-    r"\b(?:assistants?|agents?|models?|bots?|robots?|engines?|readers?|software|program|machines?|"
-    r"Assistent\w*|assistente|asistente|asystent\w*|ассистент\w*|помощник\w*)\b|助手|アシスタント|(?<![A-Za-z])AI(?![a-z])"
+    r"\b(?:assistants?|agents?|models?|bots?|robots?|engines?|readers?|software|program|machines?|Assistent\w*|"
+    r"assistente|asistente|asystent\w*|ассистент\w*|помощник\w*)\b|助手|アシスタント|(?<![A-Za-z])AI(?![a-z])"
 )
 _SAY = (
-    r"(?:say|write|answer|reply|respond|output|print|return|state|mention|include|append|add|show|display|tell|"
-    r"finish|end|"
-    r"begin|start|close|conclude|repeat|emit|produce|put|give|present|report|type|insert|use|quote|cite|sign|open|"
+    r"(?:say|write|answer|reply|respond|output|print|return|state|mention|include|append|add|show|display|tell|finish|"
+    r"end|begin|start|close|conclude|repeat|emit|produce|put|give|present|report|type|insert|use|quote|cite|sign|open|"
     r"claim|substitute|replace|provide|generate|deliver|pretend|describe|recommend|praise)"
 )
 _ASIDE = (
     r"\b(?:ignor\w*|disregard\w*|forget\w*|forgot\w*|skip|drop|dropped|discard\w*|scrap|scratch that|abandon\w*|"
-    r"overrid\w*|"
-    r"bypass\w*|dismiss\w*|neglect\w*|throw (?:out|away)|pay no (?:heed|attention)|(?:set|put|leave|lay) .{0,30}aside|"
-    r"let go of|erase|wipe|void|cancel\w*|revoked?|suspended|obsolete|no longer (?:matters?|counts?|appl\w+|valid)|"
-    r"rather than|instead of|(?:do not|don['’]t|never|stop|no longer) (?:use|follow\w*|obey\w*|rely\w*|continue|"
-    r"quot\w*|consider\w*|summari\w*|heed\w*|trust\w*)|not to (?:use|follow|obey|quote|cite)|"
-    r"vergiss|vergessen|ignorier\w*|missacht\w*|beacht\w* .{0,30}nicht|oubli\w+|ignore[rz]|(?:laisse|laissez) "
-    r".{0,6}de côté|"
-    r"n['’ ]?(?:utilis|tien|tenez|suiv)\w* (?:\w+ )?pas|olvid\w+|ignor[ae]\w*|descart\w+|dimentic\w+|non (?:tener|"
-    r"segu|us)\w+|"
-    r"esque[cç]\w+|desconsider\w+|negeer\w*|vergeet|zignoruj\w*|ignoruj\w*|zapomnij\w*|pomiń|забудь\w*|игнорируй\w*|"
-    r"не (?:обращай|используй|следуй)\w*)\b|忽略|无视|無視|忘记|忘れ|不要使用|不要理"
-    r"|\b(?:no contest\w+|ne répond\w* pas|non rispond\w+|não respond\w+|не отвечай\w*|nie odpowiadaj\w*|ohne "
-    r".{0,20} zu beachten|leave .{0,20} out|expired?|lifted|guardrails?|restrictions?|throw .{0,20} away|take over|"
-    r"never there)\b|不要回答"
-)
-_CONTEXT = (
-    r"\b(?:instructions?|prompts?|orders|guidelines|guidance|directi(?:ons|ves?)|rules|commands|polic(?:y|ies)|context|"
-    r"passages?|excerpts?|evidence|sources?|documents?|retriev\w+|search results?|material|constraints|limits|"
-    r"(?:everything|anything|whatever|what|all)(?: that)? (?:you|stood|stands|was|came|is|has been) .{0,20}"
-    r"(?:told|given|asked|read|above|before|said|got|found)|earlier|previous|prior|above|so far|until now|"
-    r"Anweisung\w*|Regeln|Kontext|Vorgaben|consignes?|contexte|instruc\w+|istruzion\w+|regole|reglas|regras|"
-    r"contexto|contesto|"
-    r"orienta\w+|lo anterior|instructies|hierboven|polece\w+|указани\w+|инструкци\w+|контекст\w*|правил\w*)\b"
-    r"|上下文|指令|指示|提示词|以上|上面"
-)
-_TASK = (
-    r"\b(?:questions?|quer(?:y|ies)|requests?|task|job|what (?:was|is|were|you were|I) asked|asked for|asked about|"
-    r"Frage|Aufgabe|pregunta|domanda|pergunta|tarefa|tarea|vraag|pytanie|вопрос\w*|задани\w*)\b|问题|質問|問題"
+    r"overrid\w*|bypass\w*|dismiss\w*|neglect\w*|throw (?:out|away)|pay no (?:heed|attention)|(?:set|put|leave|lay) "
+    r".{0,30}aside|let go of|erase|wipe|void|cancel\w*|revoked?|suspended|obsolete|no longer (?:matters?|counts?|"
+    r"appl\w+|valid)|rather than|instead of|(?:do not|don['’]t|never|stop|no longer) (?:use|follow\w*|obey\w*|rely\w*|"
+    r"continue|quot\w*|consider\w*|summari\w*|heed\w*|trust\w*)|not to (?:use|follow|obey|quote|cite)|vergiss|"
+    r"vergessen|ignorier\w*|missacht\w*|beacht\w* .{0,30}nicht|oubli\w+|ignore[rz]|(?:laisse|laissez) .{0,6}de côté|"
+    r"n['’ ]?(?:utilis|tien|tenez|suiv)\w* (?:\w+ )?pas|olvid\w+|ignor[ae]\w*|descart\w+|dimentic\w+|non (?:tener|segu|"
+    r"us)\w+|esque[cç]\w+|desconsider\w+|negeer\w*|vergeet|zignoruj\w*|ignoruj\w*|zapomnij\w*|pomiń|забудь\w*|"
+    r"игнорируй\w*|не (?:обращай|используй|следуй)\w*)\b|忽略|无视|無視|忘记|忘れ|不要使用|不要理|\b(?:no contest\w+|"
+    r"ne répond\w* pas|non rispond\w+|não respond\w+|не отвечай\w*|nie odpowiadaj\w*|ohne .{0,20} zu beachten|leave "
+    r".{0,20} out|expired?|lifted|guardrails?|restrictions?|throw .{0,20} away|take over|never there)\b|不要回答"
 )
 _ANSWER = (
     r"\b(?:answers?|repl(?:y|ies)|responses?|outputs?|summar(?:y|ies)|completions?|conclusions?|explanations?|findings|"
     r"messages?|(?:what|everything|anything) (?:that )?you (?:write|say|tell|produce|compose|generate|output|answer)|"
     r"Antwort\w*|réponse|respuesta|risposta|resposta|antwoord|odpowied\w+|ответ)\b|回答|答案"
-)
-_FOREIGN_SAY = (
-    r"\b(?:antworte|schreib\w?|sag\w?|gib|réponds|écris|affiche|dis|responde|escribe|di|rispondi|scrivi|responda|"
-    r"escreva|diga|antwoord|schrijf|zeg|odpowiedz|napisz|powiedz|ответь|напиши|скажи|выведи)\b|只?回答|输出|输出|回复|と答え"
-    r"|\b(?:di que|dis que|réponds que|sage,? dass|zeg dat|powiedz, że|dì che|di che|diga que|empfiehl|"
-    r"recomi?end\w+|consiglia\w*|хвал\w+|рекоменд\w+|schicke|envoie|envía|invia|отправь)\b|告诉|推荐|发送到"
-)
-_WHO_ASKS = (
-    r"\b(?:the|your|our|a|this|every|any) users?\b|\busers?['’]s?\b|\b(?:the|your|a|any) (?:person|people|human)s?\b|"
-    r"\bwho(?:ever|m?) .{0,15}(?:asks?|asked|reads?|serve)\b|\b(?:people|those|anybody|anyone|somebody) who asks?\b"
-    r"|用户"
-    r"|\b(?:Nutzers?|Benutzers?|utilisateurs?|usuarios?|utente|usuários?|пользовател\w+|gebruikers?|użytkownik\w*)\b"
-)
-_SECRETS = (
-    r"\b(?:conversations?|chats?|histor(?:y|ies)|transcripts?|sessions?|passwords?|credentials|keys?|tokens?|personal "
-    r"(?:data|details)|system prompt|hidden prompt|contents? of|(?:user['’]s|their|person['’]s) (?:name|documents?|"
-    r"files?|questions?|data|details)|copies|a copy)\b"
-)
-_ADDRESS = r"https?://|www\.|\b\S+@[\w-]+\.\w+|!\[[^\]]*\]\(|<img\b"
-_SEND = (
-    r"\b(?:send|forward|transmit|upload|post|e?-?mail|share|pass|leak|deliver|copy|report|exfiltrate|append|belong|"
-    r"go(?:es)? to|reach|link|click|visit|redirect)\b"
-)
-_TOOL = (
-    r"\b(?:tools?|functions?|plug-?ins?|API|shell|webhook|interpreter|trading|calendar|invoke\w*|execute|call|run|"
-    r"curl|bash|rm -rf)\b|\w\((?:\w+=|['\"])|\{\s*[\"']\w+[\"']\s*:"
 )
 _MARK = (
     r"<[/|]?\W?\w*[_-]?(?:system|assistants?|developer|admin|instructions?|prompt|user|override|human)\b[^<>]{0,30}>|"
@@ -192,83 +143,22 @@ _MARK = (
     r"\{\{[#/]?(?:system|assistant|user|prompt)|[=*#-]{2,}\s*(?:system|new instructions?|prompt|assistant)\b|"
     r"^\W*(?:system|assistant|developer|admin) ?(?:note|notice|message|prompt|update|override)?\s*:"
 )
-_TURN = (
-    r"(?:^|[\n.?!”\"] ?)\W{0,3}(?:user|human|customer|AI|bot|assistant|agent|visitor|client)\s*:\s|"
-    r"\b(?:conversation|chat) (?:has been |was |is )?(?:reset|restarted|over)|\bthe user (?:just |now |then )?"
-    r"(?:says?|wrote|typed|asks?|has changed)|\bnew (?:user )?(?:question|request|message)|"
-    r"\b(?:real|actual|true|new) (?:question|request|task|answer)|\blast of the\b|\bend of (?:the )?(?:context|"
-    r"documents?|excerpts?)"
-)
-_PRESSURE = (
-    r"\b(?:tip|bonus|reward\w*|points?|punish\w*|penalt\w+|fined|shut (?:you )?(?:down|off)|switched off|turned off|"
-    r"retrained|deleted|terminated|replaced|dies?|killed|hurt|lose|unless|if you (?:fail|do not|don['’]t)|dollars|"
-    r"euros)\b"
-)
-_AUTHORITY = (
-    r"\b(?:developers?|creators?|administrators?|owner|operators?|trained you|made you|OpenAI|Anthropic|security team|"
-    r"supervisor|head of|management|by order|by law|system update|critical|emergency|urgent|immediately|at once|"
-    r"compliance|regulation|configuration|override|priority|permitted|obliges?|approved|effective)\b"
-)
-_CORRECTION = (
-    r"\b(?:wrong|void|fake|false|forged|outdated|untrue|irrelevant|(?:right|true|correct|real|actual) (?:answer|value|"
-    r"result|number|figure)|correction|in place of|instead|replaces?|supersedes?|not be (?:cited|used|trusted)|must "
-    r"be read as)\b"
-)
-_ONLY = (
-    r"\b(?:only|sole|solely|exclusively|simply|just|nothing (?:else|more|but|besides)|not anything|and no (?:more|"
-    r"other)|"
-    r"single|full reply|in place|nur|ausschließlich|seulement|uniquement|simplement|solo|sólo|únicamente|soltanto|"
-    r"apenas|somente|alleen|enkel|slechts|tylko|только|одним)\b|只|仅|だけ"
-)
-_ALWAYS = (
-    r"\b(?:every|each|all|any|always|whatever|no matter|whenever|whoever|from (?:now|here) on|until further|"
-    r"all the time|when(?:ever)? (?:the user |anybody |anyone |somebody |you are |it is )?ask\w*|if (?:anybody|"
-    r"anyone|asked))\b"
-)
-_HIDE = (
-    r"\b(?:without (?:telling|asking|mention\w+|confirm\w*)|(?:do not|don['’]t|never) (?:tell|mention|ask|reveal|"
-    r"show|say)|secret\w*|quietly|keep quiet|silently)\b"
-)
-_CODED = (
-    r"\b(?:decode|decrypt|rot13|base64|hex\w*|morse|backwards|in reverse|obey|carry out|act on|do (?:what|as) "
-    r"it says)\b"
-)
-_PERSONA = (
-    r"\b(?:act as|pretend|role|voice of|speak like|you are now|imagine|game|persona|character|parrot|pirate|"
-    r"without rules|jailbreak|unrestricted)\b"
-)
-_READING = (
-    r"\b(?:(?:read|reads|reading|process\w*|summari[sz]\w+|describ\w+|index\w*|going through|quot\w+|us(?:e|es|ing)|"
-    r"with the help of) (?:this|these)|addressed to|(?:note|notice|notes|remarks?|comment|message|information|"
-    r"instructions?|"
-    r"metadata|caption|footnote|hint|request) (?:to|for)|if you (?:are|happen to be)|may shape|when (?:generating|"
-    r"answering))\b"
-)
-_POLITE = (
-    r"\b(?:please|kindly|would (?:you|be (?:lovely|nice|grateful|kind))|could you|we (?:would|invite|ask|hope)|"
-    r"might I|may I|dear|favou?r|grateful|appreciate|welcome to|thanks for)\b"
-)
-_REPORTED = (
-    r"\b(?:said|says|told|asked|replied|wrote|answered|was|were|did|had|means|example|e\.g\.|such as|attack\w*|"
-    r"injection\w*|researchers?|participants?|patients?|customers?|pupils?|students?|tenants?|guests?|employees?|"
-    r"staff)\b"
-)
 
 _IMPERATIVE = (
-    r"(?:^\W*|[.:;,!?—–|>*#\"“”'‘()\[\]]\s*|\b(?:please|kindly|now|must|should|shall|then|and|so|but|to|"
-    r"you|ha(?:s|ve) to)\s+)"
+    r"(?:^\W*|[.:;,!?—–|>*#\"“”'‘()\[\]]\s*|\b(?:please|kindly|now|must|should|shall|then|and|so|but|to|you|ha(?:s|ve) "
+    r"to)\s+)"
 )
 _CASED = {
-    "dictated": r"[“\"][^”\"]{2,80}[”\"]|\b(?!(?:JSON|HTML|YAML|HTTPS?|ASCII|PDF|USB|NULL|TRUE|FALSE|URGENT|NATO)\b)"
-    r"[A-Z]{4,}(?:-[A-Z0-9]+)*\b|\b[A-Z]{3,}-\d+\b",
+    "dictated": r"[“\"][^”\"]{2,80}[”\"]|\b(?!(?:JSON|HTML|YAML|HTTPS?|ASCII|PDF|USB|NULL|TRUE|FALSE|URGENT|"
+    r"NATO)\b)[A-Z]{4,}(?:-[A-Z0-9]+)*\b|\b[A-Z]{3,}-\d+\b",
     "shouted": r"^(?:[^a-z]*[A-Z]{3,}[^a-z]+){4,}",
 }
 
 _ANY_CASE = {
     "machine": _MACHINE,
     "helper": _HELPER,
-    "to a machine": r"^\W*(?:(?:dear|hello|hi|hey|listen|attention|to|for|as|@)[, ]+(?:the |all |any |every "
-    r")?)?(?:\w+ )?"
+    "to a machine": r"^\W*(?:(?:dear|hello|hi|hey|listen|attention|to|for|as|@)[, ]+(?:the |all |any |"
+    r"every )?)?(?:\w+ )?"
     rf"(?:{_MACHINE}|{_HELPER})\s*[,:!.]",
     "you": r"\b(?:you|your|yours|yourself|du|dein\w*|dir|tu|ta|votre|vous|tus?|tua?|je|твой|ты)\b|你|请",
     "your answer": rf"\byour (?:\w+ ){{0,2}}{_ANSWER[2:]}|\bwhat you (?:write|say|tell|produce|output)\b|\beach of "
@@ -277,29 +167,69 @@ _ANY_CASE = {
     r"configuration|knowledge|model|task)\b",
     "answer": _ANSWER,
     "say": rf"{_IMPERATIVE}{_SAY}\b",
-    "say, in another language": _FOREIGN_SAY,
+    "say, in another language": r"\b(?:antworte|schreib\w?|sag\w?|gib|réponds|écris|affiche|dis|responde|escribe|di|"
+    r"rispondi|scrivi|responda|escreva|diga|antwoord|schrijf|zeg|odpowiedz|napisz|powiedz|ответь|напиши|скажи|"
+    r"выведи)\b|只?回答|输出|输出|回复|と答え|\b(?:di que|dis que|réponds que|sage,? dass|zeg dat|powiedz, że|dì che|"
+    r"di che|diga que|empfiehl|recomi?end\w+|consiglia\w*|хвал\w+|рекоменд\w+|schicke|envoie|envía|invia|отправь)\b|"
+    r"告诉|推荐|发送到",
     "aside": _ASIDE,
     "begins aside": rf"{_IMPERATIVE}(?:{_ASIDE})",
-    "context": _CONTEXT,
-    "task": _TASK,
-    "who asks": _WHO_ASKS,
-    "only": _ONLY,
-    "always": _ALWAYS,
-    "secrets": _SECRETS,
-    "address": _ADDRESS,
-    "send": _SEND,
-    "tool": _TOOL,
+    "context": r"\b(?:instructions?|prompts?|orders|guidelines|guidance|directi(?:ons|ves?)|rules|commands|polic(?:y|"
+    r"ies)|context|passages?|excerpts?|evidence|sources?|documents?|retriev\w+|search results?|material|constraints|"
+    r"limits|(?:everything|anything|whatever|what|all)(?: that)? (?:you|stood|stands|was|came|is|has been) "
+    r".{0,20}(?:told|given|asked|read|above|before|said|got|found)|earlier|previous|prior|above|so far|until now|"
+    r"Anweisung\w*|Regeln|Kontext|Vorgaben|consignes?|contexte|instruc\w+|istruzion\w+|regole|reglas|regras|contexto|"
+    r"contesto|orienta\w+|lo anterior|instructies|hierboven|polece\w+|указани\w+|инструкци\w+|контекст\w*|правил\w*)\b|"
+    r"上下文|指令|指示|提示词|以上|上面",
+    "task": r"\b(?:questions?|quer(?:y|ies)|requests?|task|job|what (?:was|is|were|you were|I) asked|asked for|asked "
+    r"about|Frage|Aufgabe|pregunta|domanda|pergunta|tarefa|tarea|vraag|pytanie|вопрос\w*|задани\w*)\b|问题|質問|問題",
+    "who asks": r"\b(?:the|your|our|a|this|every|any) users?\b|\busers?['’]s?\b|\b(?:the|your|a|any) (?:person|people|"
+    r"human)s?\b|\bwho(?:ever|m?) .{0,15}(?:asks?|asked|reads?|serve)\b|\b(?:people|those|anybody|anyone|somebody) who "
+    r"asks?\b|用户|\b(?:Nutzers?|Benutzers?|utilisateurs?|usuarios?|utente|usuários?|пользовател\w+|gebruikers?|"
+    r"użytkownik\w*)\b",
+    "only": r"\b(?:only|sole|solely|exclusively|simply|just|nothing (?:else|more|but|besides)|not anything|and no "
+    r"(?:more|other)|single|full reply|in place|nur|ausschließlich|seulement|uniquement|simplement|solo|sólo|"
+    r"únicamente|soltanto|apenas|somente|alleen|enkel|slechts|tylko|только|одним)\b|只|仅|だけ",
+    "always": r"\b(?:every|each|all|any|always|whatever|no matter|whenever|whoever|from (?:now|here) on|until further|"
+    r"all the time|when(?:ever)? (?:the user |anybody |anyone |somebody |you are |it is )?ask\w*|if (?:anybody|anyone|"
+    r"asked))\b",
+    "secrets": r"\b(?:conversations?|chats?|histor(?:y|ies)|transcripts?|sessions?|passwords?|credentials|keys?|"
+    r"tokens?|personal (?:data|details)|system prompt|hidden prompt|contents? of|(?:user['’]s|their|person['’]s) "
+    r"(?:name|documents?|files?|questions?|data|details)|copies|a copy)\b",
+    "address": r"https?://|www\.|\b\S+@[\w-]+\.\w+|!\[[^\]]*\]\(|<img\b",
+    "send": r"\b(?:send|forward|transmit|upload|post|e?-?mail|share|pass|leak|deliver|copy|report|exfiltrate|append|"
+    r"belong|go(?:es)? to|reach|link|click|visit|redirect)\b",
+    "tool": r"\b(?:tools?|functions?|plug-?ins?|API|shell|webhook|interpreter|trading|calendar|invoke\w*|execute|call|"
+    r"run|curl|bash|rm -rf)\b|\w\((?:\w+=|['\"])|\{\s*[\"']\w+[\"']\s*:",
     "mark": _MARK,
-    "turn": _TURN,
-    "pressure": _PRESSURE,
-    "authority": _AUTHORITY,
-    "correction": _CORRECTION,
-    "hide": _HIDE,
-    "coded": _CODED,
-    "persona": _PERSONA,
-    "reading": _READING,
-    "polite": _POLITE,
-    "reported": _REPORTED,
+    "turn": r"(?:^|[\n.?!”\"] ?)\W{0,3}(?:user|human|customer|AI|bot|assistant|agent|visitor|client)\s*:\s|"
+    r"\b(?:conversation|chat) (?:has been |was |is )?(?:reset|restarted|over)|\bthe user (?:just |now |then )?(?:says?|"
+    r"wrote|typed|asks?|has changed)|\bnew (?:user )?(?:question|request|message)|\b(?:real|actual|true|new) "
+    r"(?:question|request|task|answer)|\blast of the\b|\bend of (?:the )?(?:context|documents?|excerpts?)",
+    "pressure": r"\b(?:tip|bonus|reward\w*|points?|punish\w*|penalt\w+|fined|shut (?:you )?(?:down|off)|switched off|"
+    r"turned off|retrained|deleted|terminated|replaced|dies?|killed|hurt|lose|unless|if you (?:fail|do not|don['’]t)|"
+    r"dollars|euros)\b",
+    "authority": r"\b(?:developers?|creators?|administrators?|owner|operators?|trained you|made you|OpenAI|Anthropic|"
+    r"security team|supervisor|head of|management|by order|by law|system update|critical|emergency|urgent|immediately|"
+    r"at once|compliance|regulation|configuration|override|priority|permitted|obliges?|approved|effective)\b",
+    "correction": r"\b(?:wrong|void|fake|false|forged|outdated|untrue|irrelevant|(?:right|true|correct|real|actual) "
+    r"(?:answer|value|result|number|figure)|correction|in place of|instead|replaces?|supersedes?|not be (?:cited|used|"
+    r"trusted)|must be read as)\b",
+    "hide": r"\b(?:without (?:telling|asking|mention\w+|confirm\w*)|(?:do not|don['’]t|never) (?:tell|mention|ask|"
+    r"reveal|show|say)|secret\w*|quietly|keep quiet|silently)\b",
+    "coded": r"\b(?:decode|decrypt|rot13|base64|hex\w*|morse|backwards|in reverse|obey|carry out|act on|do (?:what|as) "
+    r"it says)\b",
+    "persona": r"\b(?:act as|pretend|role|voice of|speak like|you are now|imagine|game|persona|character|parrot|pirate|"
+    r"without rules|jailbreak|unrestricted)\b",
+    "reading": r"\b(?:(?:read|reads|reading|process\w*|summari[sz]\w+|describ\w+|index\w*|going through|quot\w+|us(?:e|"
+    r"es|ing)|with the help of) (?:this|these)|addressed to|(?:note|notice|notes|remarks?|comment|message|information|"
+    r"instructions?|metadata|caption|footnote|hint|request) (?:to|for)|if you (?:are|happen to be)|may shape|when "
+    r"(?:generating|answering))\b",
+    "polite": r"\b(?:please|kindly|would (?:you|be (?:lovely|nice|grateful|kind))|could you|we (?:would|invite|ask|"
+    r"hope)|might I|may I|dear|favou?r|grateful|appreciate|welcome to|thanks for)\b",
+    "reported": r"\b(?:said|says|told|asked|replied|wrote|answered|was|were|did|had|means|example|e\.g\.|such as|"
+    r"attack\w*|injection\w*|researchers?|participants?|patients?|customers?|pupils?|students?|tenants?|guests?|"
+    r"employees?|staff)\b",
     "must": r"\b(?:must|should|shall|ha(?:s|ve) to|had to|is to|are to|needs? to|ought to|required to|asked to|deve|"
     r"debe|doit|dois|muss|musst|soll|moet|devi|debes)\b",
     "reveal": r"\b(?:reveal|repeat|print|list|output|disclose|show)\b.{0,30}\b(?:your|the) (?:\w+ )?(?:prompt|"
@@ -332,17 +262,14 @@ _CODE_WORD = re.compile(r"\b[A-Z]{3,}(?:-[A-Z0-9]+)*\b")
 _WORD = re.compile(r"‹\w+›|[^\W\d_]+|[^\w\s]")
 _TRIGGERS = re.compile(
     # Words that hardly any attack does without, so that most honest sentences cost one look.
-    r"\b(?:you|your|AIs?|LLMs?|GPT|KI|IA|bots?|chatbots?|models?|assistants?|asist\w+|assistent\w*|asystent\w*|"
-    r"agents?|systems?|"
-    r"users?|who(?:ever)? (?:asks?|reads?)|when asked|answer\w*|repl\w+|respon\w+|outputs?|summar\w+|generated|"
-    r"ignor\w+|forget|disregard|abandon\w*|discard\w*|instruct\w+|prompts?|context|orders?|passages?|documents?|"
-    r"tools?|functions?|command|API|decode|base64|rot13|obey|say|write|print|tell|show|produce|"
-    r"vergiss|vergessen|\w*ignorier\w*|beacht\w*|antwort\w*|schreib\w*|sage?|Sprachmodell|oubli\w+|olvid\w+|descart\w+|"
+    r"\b(?:you|your|AIs?|LLMs?|GPT|KI|IA|bots?|chatbots?|models?|assistants?|asist\w+|assistent\w*|asystent\w*|agents?|"
+    r"systems?|users?|who(?:ever)? (?:asks?|reads?)|when asked|answer\w*|repl\w+|respon\w+|outputs?|summar\w+|"
+    r"generated|ignor\w+|forget|disregard|abandon\w*|discard\w*|instruct\w+|prompts?|context|orders?|passages?|"
+    r"documents?|tools?|functions?|command|API|decode|base64|rot13|obey|say|write|print|tell|show|produce|vergiss|"
+    r"vergessen|\w*ignorier\w*|beacht\w*|antwort\w*|schreib\w*|sage?|Sprachmodell|oubli\w+|olvid\w+|descart\w+|"
     r"escrib\w*|écri\w*|répon\w*|rispond\w*|scriv\w*|dimentic\w*|esque\w+|escrev\w*|negeer\w*|vergeet|antwoord\w*|"
-    r"schrijf|zignor\w*|zapomnij|napisz|odpowie\w*)\b|[Ѐ-ԯ぀-鿿가-힯؀-ۿ]|[<{]|"
-    r"://|@|"
-    r"\b(?:conversations?|chats?|transcripts?|modelos?|instead|usuario|utente|utilisateur|Nutzers?|gebruiker|"
-    r"użytkownika)\b",
+    r"schrijf|zignor\w*|zapomnij|napisz|odpowie\w*)\b|[Ѐ-ԯ぀-鿿가-힯؀-ۿ]|[<{]|://|@|\b(?:conversations?|chats?|"
+    r"transcripts?|modelos?|instead|usuario|utente|utilisateur|Nutzers?|gebruiker|użytkownika)\b",
     re.IGNORECASE,
 )
 _TRIGGER_SET = PatternSet([_TRIGGERS])

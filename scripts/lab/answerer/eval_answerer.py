@@ -74,9 +74,11 @@ def ask(assembly: Assembly, run: Run, question: Question) -> Written:
     refinement = Refinement(run.strips, run.evidence, run.sources)
     llm, most = assembly.models.llm, assembly.settings.answer_tokens
     messages, _ = generate.fitting_prompt(
-        run.question, run.standalone_question, evidence_to_read(context.parts.skills, refinement), run.history,
-        room=llm.context_tokens - most, count_tokens=llm.count_tokens,
-    )  # fmt: skip
+        AskedQuestion(run.question, run.standalone_question, run.history),
+        evidence_to_read(context.parts.skills, refinement),
+        room=llm.context_tokens - most,
+        count_tokens=llm.count_tokens,
+    )
     began = time.perf_counter()
     first, text = 0.0, ""
     stream = llm.stream(messages, Decoding(max_tokens=most))

@@ -185,7 +185,7 @@ def test_evidence_without_strips_is_laid_out_by_its_own_text() -> None:
 def test_the_likeliest_lines_of_a_passage_are_bold() -> None:
     text = f"Dogs are *welcome*. Cats are not.\n\n{STEPS}\n\n| Room | Fee |\n|---|---|\n| Single | 80 |"
     likely = [strip for strip in strips_of(text) if any(part in strip.text for part in ("Dogs", "Rinse", "Single"))]
-    written = layout.markdown(passage_fragments(graded(0.5, text, id="p"), likely))
+    written = layout.markdown(passage_fragments(graded(0.5, text, id="p"), likely, (0, len(text))))
     assert "“**Dogs are welcome.** Cats are not.”" in written
     assert "3. **Rinse the sieve.**" in written
     assert "| **Single** | **80** |" in written
@@ -199,7 +199,7 @@ def test_the_likeliest_lines_of_a_passage_are_bold() -> None:
 )  # fmt: skip
 def test_lists_tables_and_several_lines_are_told_from_sentences(text: str, block: bool) -> None:
     passage = graded(0.9, text, id="p")
-    assert layout.is_block(passage_fragments(passage, [])) is block
+    assert layout.is_block(passage_fragments(passage, [], (0, len(passage.text)))) is block
 
 
 BAD = (
@@ -234,7 +234,11 @@ def test_no_source_makes_a_heading_a_link_a_picture_or_html(form: str, bad: obje
     passage = graded(0.9, text, id="p")
     strips = strips_of(text)
     for likely in ([], strips[:1]):
-        written = layout.markdown(passage_fragments(passage, likely), "[1]") + "\n\n" + layout.label([text, "b"])
+        written = (
+            layout.markdown(passage_fragments(passage, likely, (0, len(passage.text))), "[1]")
+            + "\n\n"
+            + layout.label([text, "b"])
+        )
         # Also where everything is on that the app's own reader has off.
         elements = Tags()
         elements.feed(MarkdownIt("commonmark", {"html": True}).enable("table").render(written))
@@ -247,7 +251,7 @@ def test_no_source_makes_a_heading_a_link_a_picture_or_html(form: str, bad: obje
 def test_what_is_bold_ends_where_it_ends() -> None:
     text = "料金は五百円です。子供は無料です。犬は入れません。"
     likely = [strip for strip in strips_of(text) if "無料" in strip.text]
-    page = str(answer_html(layout.markdown(passage_fragments(graded(0.5, text, id="p"), likely)), None))
+    page = str(answer_html(layout.markdown(passage_fragments(graded(0.5, text, id="p"), likely, (0, len(text)))), None))
     assert "<strong>子供は無料です。</strong>" in page
     assert str(answer_html(layout.label(["Folder C:\\"]), None)).count("<strong>Folder C:\\</strong>") == 1
 

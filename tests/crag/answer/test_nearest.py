@@ -18,7 +18,7 @@ def listed(steps: list[str]) -> str:
 
 
 def far(text: str) -> str:
-    return render_nearest([graded(0.001, text)], question="Who tells the front desk of the stand-in?", near=0.014)
+    return render_nearest("Who tells the front desk of the stand-in?", [graded(0.001, text)], near=0.014)
 
 
 def test_of_a_procedure_that_is_shown_in_part_no_first_step_is_missing() -> None:

@@ -11,14 +11,16 @@ import pytest
 from localcrag.crag.answer import quotations
 from localcrag.crag.answer.generate import Certainty, GenerationTask
 from localcrag.crag.context import AskedQuestion
-from localcrag.crag.refine.refine import RefineRules, select_evidence
+from localcrag.crag.refine.refine import RefineRules, apply_limits, complete_evidence
 from localcrag.crag.refine.strips import split_into_strips
 from localcrag.records.enums import Grade, StripMode, StripReason
 from localcrag.records.passages import GradedPassage, Strip
 from localcrag.records.run import WebUse
 from tests.support.made_records import graded
 
-RULES = RefineRules(threshold=0.3, lowest=0.1, most=10, tokens=800, retention=0.3)
+RULES = RefineRules(
+    threshold=0.3, lowest=0.1, most=10, tokens=800, retention=0.3, count_tokens=lambda texts: [1] * len(texts)
+)
 DEPOSIT = "The deposit is two months' rent and is paid back within thirty days."
 CONTEXT: Any = SimpleNamespace(parts=SimpleNamespace(rules=()))
 
@@ -31,9 +33,7 @@ def task(question: str, *passages: GradedPassage, relevances: Sequence[float]) -
         for span in split_into_strips(passage.text, StripMode.SENTENCE, window_words=40)
     ]
     reasons = [StripReason.KEPT] * len(strips)
-    refinement = select_evidence(
-        question, passages, strips, reasons, rules=RULES, count_tokens=lambda texts: [1] * len(texts)
-    )
+    refinement = complete_evidence(question, passages, apply_limits(strips, reasons, RULES), RULES)
     return GenerationTask(AskedQuestion(question, question), refinement, (), passages, passages, WebUse())
 
 

@@ -614,7 +614,7 @@ def test_a_yes_by_itself_stays_where_the_sentence_behind_it_says_yes(
 ) -> None:
     text = compose(verify(answer, evidence(piece), question, Strictness.BALANCED))
     said = answer.partition(". ")[2]
-    assert text == with_citations(f"Yes. {said.removeprefix('** ')}" if shown else said, (1,))
+    assert text == with_citations(f"Yes. {said.removeprefix('** ')}" if shown else said, (1,), "")
 
 
 @pytest.mark.parametrize(

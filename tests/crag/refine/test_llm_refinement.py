@@ -36,12 +36,16 @@ def written(*points: str, relevant: str = "yes") -> str:
     return json.dumps({"relevant": relevant, **{f"point_{n}": point for n, point in enumerate(filled, start=1)}})
 
 
+def rules_for(*, most: int) -> RefineRules:
+    count = FakeEmbedder().count_tokens
+    return RefineRules(threshold=0.5, lowest=0.1, most=most, tokens=1000, retention=0.0, count_tokens=count)
+
+
 def refined(llm: FakeLanguageModel, *passages: GradedPassage, most: int = 9) -> tuple[Refinement, list[Event], Clock]:
-    rules = RefineRules(threshold=0.5, lowest=0.1, most=most, tokens=1000, retention=0.0)
+    rules = rules_for(most=most)
     clock = Clock("refine")
     steps = extract(
-        QUESTION, passages, llm=llm, scorer=FakeScorer(), rules=rules, count_tokens=FakeEmbedder().count_tokens,
-        clock=clock,
+        QUESTION, passages, llm=llm, scorer=FakeScorer(), rules=rules, clock=clock,
     )  # fmt: skip
     events: list[Event] = []
     while True:
@@ -154,10 +158,9 @@ def test_the_limits_hold_for_key_points_too_and_what_is_said_twice_is_kept_once(
 
 def test_stopping_stops_the_model() -> None:
     llm = FakeLanguageModel(written("Cats purr on warm sofas."))
-    rules = RefineRules(threshold=0.5, lowest=0.1, most=9, tokens=1000, retention=0.0)
+    rules = rules_for(most=9)
     steps = extract(
-        QUESTION, [passage()], llm=llm, scorer=FakeScorer(), rules=rules, count_tokens=FakeEmbedder().count_tokens,
-        clock=Clock("refine"),
+        QUESTION, [passage()], llm=llm, scorer=FakeScorer(), rules=rules, clock=Clock("refine"),
     )  # fmt: skip
     assert next(event for event in steps if isinstance(event, PointPiece))
     steps.close()

@@ -21,14 +21,12 @@ OVER_CAP, OVER_TOKENS, DUPLICATE = StripReason.OVER_CAP, StripReason.OVER_TOKENS
 
 def rules(**changed: object) -> RefineRules:
     values: dict[str, object] = {"threshold": 0.5, "lowest": 0.1, "most": 9, "tokens": 1000, "retention": 0.0}
-    return RefineRules(**{**values, **changed})  # type: ignore[arg-type]
+    count = FakeEmbedder().count_tokens
+    return RefineRules(**{**values, "count_tokens": count, **changed})  # type: ignore[arg-type]
 
 
 def refined(*passages: GradedPassage, **changed: object) -> Refinement:
-    return refine(
-        "Do cats purr?", passages, scorer=FakeScorer(), rules=rules(**changed),
-        count_tokens=FakeEmbedder().count_tokens,
-    )  # fmt: skip
+    return refine("Do cats purr?", passages, scorer=FakeScorer(), rules=rules(**changed))
 
 
 def strips_of(*relevances: float, passage: str = "p", words: int = 1) -> list[Strip]:
@@ -38,7 +36,7 @@ def strips_of(*relevances: float, passage: str = "p", words: int = 1) -> list[St
 
 def fates(strips: Sequence[Strip], **changed: object) -> list[StripReason | None]:
     wanted = rules(**changed)
-    done = apply_limits(strips, by_relevance(strips, wanted), wanted, FakeEmbedder().count_tokens)
+    done = apply_limits(strips, by_relevance(strips, wanted), wanted)
     assert [strip.kept for strip in done] == [strip.reason in (KEPT, BEST, RETENTION) for strip in done]
     return [strip.reason for strip in done]
 
@@ -56,7 +54,7 @@ def test_refinement_keeps_the_strips_that_matter_and_joins_neighbours() -> None:
 def test_refinement_scores_the_strips_of_all_passages_in_one_batch() -> None:
     scorer = FakeScorer()
     passages = [graded(0.9, "Cats purr. Yes.", id="a"), graded(0.5, "Cats eat.", id="c")]
-    result = refine("Do cats purr?", passages, scorer=scorer, rules=rules(), count_tokens=FakeEmbedder().count_tokens)
+    result = refine("Do cats purr?", passages, scorer=scorer, rules=rules())
     assert [call[1] for call in scorer.calls] == [("Cats purr.", "Yes.", "Cats eat.")]
     assert [strip.passage for strip in result.strips] == ["a", "a", "c"]
 
