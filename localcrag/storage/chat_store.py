@@ -49,12 +49,12 @@ class ChatStore:
         """Create an empty chat."""
         with self._writing() as connection:
             now = _next_timestamp(connection)
-            made = connection.execute(
+            sql = (
                 "INSERT INTO chats (title, collection, preset, llm, restriction, created_at, changed_at) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (UNTITLED, collection, preset, llm, _restriction_json(restriction), now, now),
-            ).lastrowid
-        return self.chat(made or 0)
+                "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)"
+            )
+            made = connection.execute(sql, (UNTITLED, collection, preset, llm, _restriction_json(restriction), now))
+        return self.chat(made.lastrowid or 0)
 
     def chats(self, words: str = "") -> list[Chat]:
         """Return the chats with `words` in their title or in any version of a turn, the last changed one first."""
@@ -179,10 +179,7 @@ class ChatStore:
 
     def settle(self) -> int:
         """Mark the turns that were being answered when the server ended as stopped; return their number."""
-        with self._database.transaction() as connection:
-            return connection.execute(
-                "UPDATE chat_turns SET state = ? WHERE state = ?", (TurnState.STOPPED, TurnState.ASKED)
-            ).rowcount
+        return self._database.run("UPDATE chat_turns SET state = ? WHERE state = ?", TurnState.STOPPED, TurnState.ASKED)
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:

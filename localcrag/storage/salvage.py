@@ -133,4 +133,4 @@ def rebuild_full_text(database: Database) -> int:
         connection.execute("DELETE FROM document_languages")
         for row in connection.execute("SELECT id FROM documents").fetchall():
             full_text.index_stems(connection, row["id"])
-        return int(connection.execute("SELECT count(*) FROM chunks").fetchone()[0])
+        return int(database.value("SELECT count(*) FROM chunks"))

@@ -19,7 +19,7 @@ from localcrag.records.documents import Document
 from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import EmbedderMismatch, NameRefused, StoreError, UnknownCollection, UnknownDocument
 from localcrag.records.thresholds import CalibrationOrigin, FittedCalibration, ScorerIdentity, StoredCalibration
-from localcrag.storage.collections.admin import collection_row, normalised_name
+from localcrag.storage.collections.admin import collection_row, find_document, normalised_name
 from localcrag.storage.database import Database
 from localcrag.storage.schema import IS_VISIBLE
 
@@ -51,57 +51,16 @@ def document_from(row: sqlite3.Row) -> Document:
     return Document(**{**dict(row), "tags": tuple(json.loads(row["tags"]))})
 
 
-def texts_of(database: Database, collection: str) -> dict[str, str]:
-    """Return the text of a collection's documents, by name."""
-    rows = database.rows(
-        "SELECT d.name, d.text FROM documents d JOIN collections c ON c.id = d.collection_id WHERE c.name = ?",
-        collection,
-    )
-    return {row["name"]: row["text"] for row in rows}
-
-
-def text_of(database: Database, collection: str, name: str) -> str:
-    """Return a document's text. Raises UnknownDocument."""
-    rows = database.rows(
-        "SELECT d.text FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? AND d.name = ?",
-        collection,
-        name,
-    )
-    if not rows:
-        raise UnknownDocument(f"The collection “{collection}” has no document “{name}” any more.")
-    text: str = rows[0]["text"]
-    return text
-
-
-def original_of(database: Database, collection: str, name: str) -> bytes | None:
-    """Return a document's file, or None if it was not kept."""
-    rows = database.rows(
-        "SELECT o.data FROM originals o JOIN documents d ON d.id = o.document_id "
-        "JOIN collections k ON k.id = d.collection_id WHERE k.name = ? AND d.name = ?",
-        collection,
-        name,
-    )
-    return rows[0]["data"] if rows else None
-
-
 def collection_names(database: Database) -> list[str]:
     """Return the names of all collections, without unfinished imports."""
     sql = f"SELECT k.name FROM collections k WHERE {IS_VISIBLE} ORDER BY k.name"  # noqa: S608 - our own SQL
-    return [row["name"] for row in database.rows(sql)]
-
-
-def find_collection_id(database: Database, name: str) -> int:
-    """Return the id of a collection. Raises UnknownCollection."""
-    rows = database.rows("SELECT id FROM collections WHERE name = ?", name)
-    if not rows:
-        raise UnknownCollection(f"There is no collection “{name}” any more. Choose another from the list.")
-    return int(rows[0]["id"])
+    return database.column(sql)
 
 
 def with_other_embedder(database: Database, embedder: str) -> list[str]:
     """Return the names of the collections that were indexed with another embedding model."""
     sql = f"SELECT k.name FROM collections k WHERE k.embedder != ? AND {IS_VISIBLE} ORDER BY k.name"  # noqa: S608 - our own SQL
-    return [row["name"] for row in database.rows(sql, embedder)]
+    return database.column(sql, embedder)
 
 
 def has_history(database: Database, name: str) -> bool:
@@ -145,25 +104,18 @@ def no_document(collection: str, name: str) -> UnknownDocument:
 
 def preset_of(database: Database, collection: str) -> Preset | None:
     """Return the collection's preset, or None if it has none or this version does not know it."""
-    rows = database.rows("SELECT preset FROM collection_settings WHERE collection = ?", collection)
-    name = rows[0]["preset"] if rows else None
+    name = database.value("SELECT preset FROM collection_settings WHERE collection = ?", collection)
     return Preset(name) if name in list(Preset) else None
 
 
 def set_preset(database: Database, collection: str, preset: Preset | None) -> None:
     """Set the collection's preset; None removes it. Raises StoreError."""
-    with database.transaction() as connection:
-        connection.execute(
-            "INSERT INTO collection_settings (collection, preset) VALUES (?, ?) "
-            "ON CONFLICT (collection) DO UPDATE SET preset = excluded.preset",
-            (collection, preset),
-        )
+    _set(database, collection, "preset", preset)
 
 
 def web_mode_of(database: Database, collection: str) -> WebMode | None:
     """Return the collection's web mode: None if it has none, NEVER if this version does not know the mode."""
-    rows = database.rows("SELECT web FROM collection_settings WHERE collection = ?", collection)
-    name = rows[0]["web"] if rows else None
+    name = database.value("SELECT web FROM collection_settings WHERE collection = ?", collection)
     if name is None:
         return None
     return WebMode(name) if name in list(WebMode) else WebMode.NEVER
@@ -171,12 +123,7 @@ def web_mode_of(database: Database, collection: str) -> WebMode | None:
 
 def set_web_mode(database: Database, collection: str, mode: WebMode | None) -> None:
     """Set the collection's web mode; None removes it. Raises StoreError."""
-    with database.transaction() as connection:
-        connection.execute(
-            "INSERT INTO collection_settings (collection, web) VALUES (?, ?) "
-            "ON CONFLICT (collection) DO UPDATE SET web = excluded.web",
-            (collection, mode),
-        )
+    _set(database, collection, "web", mode)
 
 
 def embedder_of(database: Database, collection: str) -> str | None:
@@ -192,17 +139,19 @@ def chosen_embedders(database: Database) -> dict[str, str]:
 
 def set_embedder(database: Database, collection: str, embedder: str | None) -> None:
     """Choose an embedding model for the collection; None stands for the model in use. Raises StoreError."""
-    with database.transaction() as connection:
-        connection.execute(
-            "INSERT INTO collection_settings (collection, embedder) VALUES (?, ?) "
-            "ON CONFLICT (collection) DO UPDATE SET embedder = excluded.embedder",
-            (collection, embedder),
-        )
+    _set(database, collection, "embedder", embedder)
+
+
+def _set(database: Database, collection: str, column: str, value: str | None) -> None:
+    database.run(
+        f"INSERT INTO collection_settings (collection, {column}) VALUES (?, ?) "  # noqa: S608 - our own column names
+        f"ON CONFLICT (collection) DO UPDATE SET {column} = excluded.{column}",
+        *(collection, value),
+    )
 
 
 LONGEST_TAG = 50
 """Maximum number of characters of a tag."""
-_ID = "SELECT d.id FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? AND d.name = ?"
 
 
 def tag(database: Database, collection: str, names: Sequence[str], tags: Sequence[str]) -> None:
@@ -244,11 +193,11 @@ def untag(database: Database, collection: str, names: Sequence[str], tags: Seque
 def folder_tags(database: Database, collection: str) -> dict[str, list[str]]:
     """Return the tags of a collection's folders; folders and tags are sorted."""
     tags: dict[str, list[str]] = {}
-    for row in database.rows(
+    sql = (
         "SELECT f.folder, f.tag FROM folder_tags f JOIN collections k ON k.id = f.collection_id WHERE k.name = ? "
-        "ORDER BY f.folder, f.tag",
-        collection,
-    ):
+        "ORDER BY f.folder, f.tag"
+    )
+    for row in database.rows(sql, collection):
         tags.setdefault(row["folder"], []).append(row["tag"])
     return tags
 
@@ -283,10 +232,10 @@ def checked_tag(word: str) -> str:
 
 
 def _document(connection: sqlite3.Connection, collection: str, name: str) -> int:
-    row = connection.execute(_ID, (collection, name)).fetchone()
-    if row is None:
+    document = find_document(connection, collection_row(connection, collection)["id"], name)
+    if document is None:
         raise no_document(collection, name)
-    return int(row["id"])
+    return document
 
 
 def _folder(connection: sqlite3.Connection, collection: str, name: str) -> tuple[int, str]:
@@ -312,13 +261,8 @@ class CalibrationStore:
 
     def any_for(self, scorer: str, collection: str) -> bool:
         """Return whether a calibration is stored for a scorer of this name, with any weights. Raises StoreError."""
-        return bool(
-            self._database.rows(
-                "SELECT 1 FROM calibrations WHERE scorer = ? AND collection = ? AND undone_at IS NULL LIMIT 1",
-                scorer,
-                collection,
-            )
-        )
+        sql = "SELECT 1 FROM calibrations WHERE scorer = ? AND collection = ? AND undone_at IS NULL LIMIT 1"
+        return bool(self._database.rows(sql, scorer, collection))
 
     def in_force(self, identity: ScorerIdentity, collection: str) -> StoredCalibration | None:
         """Return the active calibration (the newest not undone), or None if the scorer's own applies.
@@ -354,8 +298,7 @@ class CalibrationStore:
         """Undo the active calibration and return it, or None if there is none. Raises StoreError."""
         one = self.in_force(identity, collection)
         if one is not None:
-            with self._database.transaction() as connection:
-                connection.execute("UPDATE calibrations SET undone_at = ? WHERE id = ?", (_now(), one.id))
+            self._database.run("UPDATE calibrations SET undone_at = ? WHERE id = ?", _now(), one.id)
         return one
 
 
