@@ -1,6 +1,6 @@
 """The egress guard: check every connection, name look-up and program start before it happens.
 
-The guard is an audit hook of the interpreter (PEP 578). From `install` on it sees every connection of this process: by
+The guard is an audit hook of the interpreter (PEP 578). From `guard` on it sees every connection of this process: by
 our code, Gradio, the Hugging Face client, torch or a file reader. It allows connections to this computer, and those
 that an open `passage` allows for the current thread: a web search to the configured SearXNG, a download from its hosts.
 Everything else raises EgressRefused before a byte is sent, and is logged (egress_log.py).
@@ -290,22 +290,6 @@ def _check_names_first(method: str) -> None:
     setattr(socket.socket, method, looked_at)
 
 
-_installing = threading.Lock()
-_installed: list[str] = []
-
-
-def install() -> None:
-    """Install the guard in this process; a second call does nothing. An audit hook cannot be removed."""
-    with _installing:
-        if _installed:
-            return
-        _installed.append("the hook")
-        sys.addaudithook(_hook)
-        for method in ("connect", "connect_ex", "sendto", "sendmsg", "bind"):
-            if hasattr(socket.socket, method):
-                _check_names_first(method)
-
-
 _first = threading.Lock()
 _done: list[str] = []
 
@@ -323,4 +307,7 @@ def guard() -> None:
         _done.append("guarded")
         os.environ[GUARDED] = "1"
         process.silence()
-        install()
+        sys.addaudithook(_hook)
+        for method in ("connect", "connect_ex", "sendto", "sendmsg", "bind"):
+            if hasattr(socket.socket, method):
+                _check_names_first(method)

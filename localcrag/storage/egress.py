@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -74,7 +73,7 @@ class ConnectionLog:
         """Return the last attempts, newest first. Raises StoreError."""
         self.collect()
         rows = self._database.rows("SELECT * FROM egress ORDER BY at DESC, rowid DESC LIMIT ?", count)
-        return [_attempt(row) for row in rows]
+        return [EgressAttempt.of(dict(row)) for row in rows]
 
     def summary(self) -> EgressSummary:
         """Return the numbers of logged connections. Raises StoreError."""
@@ -96,11 +95,6 @@ class ConnectionLog:
         """Return the destinations of allowed attempts, the last used one first, with their numbers."""
         sql = f"SELECT destination, count(*) FROM egress WHERE allowed AND {condition} GROUP BY 1 ORDER BY max(at) DESC"  # noqa: S608 - our own SQL
         return tuple((row[0], row[1]) for row in self._database.rows(sql, *values))
-
-
-def _attempt(row: sqlite3.Row) -> EgressAttempt:
-    values = {"kind": Kind(row["kind"]), "purpose": Purpose(row["purpose"]), "allowed": bool(row["allowed"])}
-    return EgressAttempt(**{**dict(row), **values})
 
 
 _ADAPTER = TypeAdapter(WebAnswer)
