@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,11 @@ PRAGMAS = (
 """Settings of each connection (https://www.sqlite.org/pragma.html)."""
 BUSY_TIMEOUT = 30.0
 """Seconds to wait for another process that is writing."""
+
+
+def now() -> str:
+    """Return the current UTC time in whole seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 class Database:

@@ -37,16 +37,16 @@ def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
     titles = titles_of(
         database.rows(f"{NAMES_AND_TITLES} JOIN collections k ON k.id = d.collection_id WHERE k.name = ?", collection)
     )
-    return sorted(_in_context(rows, titles).items(), key=lambda text: len(text[1]))
+    return sorted(texts_in_context(rows, titles).items(), key=lambda text: len(text[1]))
 
 
 def embedded_texts(database: Database, document: int) -> dict[int, str]:
     """Return the texts that were embedded for a document's chunks, by chunk id."""
     rows = database.rows("SELECT id, text, section, lead, document_id FROM chunks WHERE document_id = ?", document)
-    return _in_context(rows, titles_of(database.rows(f"{NAMES_AND_TITLES} WHERE d.id = ?", document)))
+    return texts_in_context(rows, titles_of(database.rows(f"{NAMES_AND_TITLES} WHERE d.id = ?", document)))
 
 
-def _in_context(rows: Iterable[sqlite3.Row], titles: Mapping[int, str]) -> dict[int, str]:
+def texts_in_context(rows: Iterable[sqlite3.Row | Mapping[str, Any]], titles: Mapping[int, str]) -> dict[int, str]:
     """Return the texts to embed, by chunk id."""
     return {
         row["id"]: with_context(titles.get(row["document_id"]), row["text"], section=row["section"], lead=row["lead"])
@@ -64,15 +64,20 @@ def replace_vectors(
     with database.transaction() as connection:
         now = connection.execute(_COLLECTION_FILTER, (collection,))
         if {row["id"] for row in now} != set(vectors):
-            raise StoreError(
-                f"The collection “{collection}” changed while it was being re-indexed. Its index was not replaced. "
-                "Wait until no other localcrag adds documents, and try again."
-            )
+            raise changed_meanwhile(collection)
         connection.executemany(
             "UPDATE vectors SET vector = ? WHERE chunk_id = ?",
             [(vector_bytes(vector), chunk_id) for chunk_id, vector in vectors.items()],
         )
         _set_embedder(connection, collection, embedder, dimension)
+
+
+def changed_meanwhile(collection: str) -> StoreError:
+    """Return the error for a collection whose chunks are not those that new vectors were computed for."""
+    return StoreError(
+        f"The collection “{collection}” changed while it was being re-indexed. Its index was not replaced. Wait until "
+        "no other localcrag adds documents, and try again."
+    )
 
 
 def _set_embedder(connection: sqlite3.Connection, collection: str, embedder: str, dimension: int) -> None:

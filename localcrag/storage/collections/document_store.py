@@ -9,7 +9,6 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,7 +37,7 @@ from localcrag.storage.collections.queries import (
     embedder_mismatch,
     no_document,
 )
-from localcrag.storage.database import Database
+from localcrag.storage.database import Database, now
 from localcrag.storage.files import keep_file
 from localcrag.storage.schema import IS_VISIBLE
 from localcrag.text.titles import BEGINNING, find_title
@@ -192,7 +191,7 @@ class DocumentStore:
             connection.execute(
                 "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, ?, ?, ?) "
                 "ON CONFLICT (name) DO NOTHING",
-                (collection, embedder, dimension, _now()),
+                (collection, embedder, dimension, now()),
             )
             row = connection.execute("SELECT id FROM collections WHERE name = ?", (collection,)).fetchone()
             self.id: int = row["id"]
@@ -250,7 +249,7 @@ class DocumentStore:
             document: int = connection.execute(
                 "INSERT INTO documents (collection_id, name, sha256, media_type, pages, text, added_at, dated, title, "
                 "characters) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-                (self.id, name, sha256, media_type, pages, text, _now(), dated, own_title, len(text)),
+                (self.id, name, sha256, media_type, pages, text, now(), dated, own_title, len(text)),
             ).fetchone()["id"]
             put_chunks(connection, document, stored_chunks(title, chunks, vectors))
             queue_pages(connection, document, unread, read)
@@ -426,7 +425,3 @@ class DocumentStore:
             raise StoreError(f"The collection “{self.name}” has been moved to {row['address']}. Try again.")
         if (row["embedder"], row["dimension"]) != (self.embedder, self.dimension):
             raise embedder_mismatch(self.name, row, self.embedder, self.dimension)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

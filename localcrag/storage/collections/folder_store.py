@@ -6,13 +6,12 @@ import json
 import os
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 
 from localcrag.records.errors import StoreError
 from localcrag.records.ingest import FolderCounts, GoneFilePolicy, KnownFile, Stamp, WatchedFolder
 from localcrag.storage.collections.admin import collection_row
-from localcrag.storage.database import Database
+from localcrag.storage.database import Database, now
 
 _FOLDERS = "SELECT b.*, k.name AS collection FROM bound_folders b JOIN collections k ON k.id = b.collection_id"
 _COLLECTION_FILTER = "folder_id IN (SELECT id FROM bound_folders WHERE collection_id = ?)"
@@ -175,25 +174,18 @@ _FAILED = "error IS NOT NULL AND gone_at IS NULL"
 _GONE = "gone_at IS NOT NULL"
 
 
-def now() -> str:
-    """Return the current UTC time in whole seconds."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
 def _folder(row: sqlite3.Row | None) -> WatchedFolder:
     if row is None:
         raise StoreError("The folder is no longer being watched. Watch it again: localcrag folder add PATH")
-    fields = {key: row[key] for key in row.keys() if key != "collection_id"}  # noqa: SIM118 - iterating over a row yields its values
-    return WatchedFolder(
-        **fields
-        | {
-            "path": Path(row["path"]),
-            "include": tuple(json.loads(row["include"])),
-            "exclude": tuple(json.loads(row["exclude"])),
-            "gone": GoneFilePolicy(row["gone"]),
-            "paused": bool(row["paused"]),
-        }
-    )
+    fields = dict(row) | {
+        "path": Path(row["path"]),
+        "include": tuple(json.loads(row["include"])),
+        "exclude": tuple(json.loads(row["exclude"])),
+        "gone": GoneFilePolicy(row["gone"]),
+        "paused": bool(row["paused"]),
+    }
+    del fields["collection_id"]
+    return WatchedFolder(**fields)
 
 
 def _file(row: sqlite3.Row) -> KnownFile:

@@ -17,7 +17,8 @@ import json
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Container, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence, Set
+from itertools import accumulate
 from typing import Generic, TypeVar
 
 from localcrag.storage.database import BUSY_TIMEOUT, FULL_TEXT, Database
@@ -227,11 +228,7 @@ def _query(database: Database, index: str, words: Collection[str]) -> str:
         return _any(words)
     known = sorted((word for word in frequency if frequency[word]), key=frequency.__getitem__)
     content_words = [word for word in known if word in content_words] or known[:1]
-    rare: list[str] = []
-    for word in content_words:
-        if sum(map(frequency.__getitem__, rare)) + frequency[word] > MOST_SCORED:
-            break
-        rare.append(word)
+    rare = rarest(content_words, frequency, MOST_SCORED)
     frequent = content_words[len(rare) :]
     if rare:
         # A word in very many chunks is as uninformative as a function word.
@@ -243,6 +240,12 @@ def _query(database: Database, index: str, words: Collection[str]) -> str:
     if _count(database, index, together) <= MOST_SCORED:
         return f"({_any(rare)} OR ({together})) AND ({ranked})"
     return f"({_any(rare)}) AND ({ranked})"
+
+
+def rarest(words: Sequence[str], frequency: Mapping[str, int], most: int) -> list[str]:
+    """Return the first of these words, sorted by frequency, whose frequencies add up to no more than `most`."""
+    sums = accumulate(frequency[word] for word in words)
+    return [word for word, total in zip(words, sums, strict=True) if total <= most]
 
 
 def _any(words: Collection[str]) -> str:

@@ -10,7 +10,6 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -20,7 +19,7 @@ from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import EmbedderMismatch, NameRefused, StoreError, UnknownCollection, UnknownDocument
 from localcrag.records.thresholds import CalibrationOrigin, FittedCalibration, ScorerIdentity, StoredCalibration
 from localcrag.storage.collections.admin import collection_row, find_document, normalised_name
-from localcrag.storage.database import Database
+from localcrag.storage.database import Database, now
 from localcrag.storage.schema import IS_VISIBLE
 
 DOCUMENTS_QUERY = """
@@ -154,40 +153,27 @@ LONGEST_TAG = 50
 """Maximum number of characters of a tag."""
 
 
-def tag(database: Database, collection: str, names: Sequence[str], tags: Sequence[str]) -> None:
-    """Add tags to documents or folders; if one of the names is unknown, change nothing.
+def change_tags(
+    database: Database, collection: str, names: Sequence[str], *, add: Sequence[str], remove: Sequence[str]
+) -> None:
+    """Add tags to documents or folders, and remove others; if one of the names is unknown, change nothing.
 
-    A name that ends with "/" is a folder: its tags apply to all documents that are in it now or later. Raises
-    NameRefused, UnknownCollection, UnknownDocument and StoreError.
+    A name that ends with "/" is a folder: its tags apply to all documents that are in it now or later. A document keeps
+    the tags of its folders. Raises NameRefused, UnknownCollection, UnknownDocument and StoreError.
     """
-    words = [checked_tag(one) for one in tags]
+    words = [checked_tag(one) for one in add]
     with database.transaction() as connection:
-        for name in names if words else ():
+        for name in names if words or remove else ():
             if name.endswith("/"):
-                folder = _folder(connection, collection, name)
-                sql = "INSERT OR IGNORE INTO folder_tags VALUES (?, ?, ?)"
-                connection.executemany(sql, [(*folder, word) for word in words])
+                of: tuple[object, ...] = _folder(connection, collection, name, exists=bool(words))
+                insert = "INSERT OR IGNORE INTO folder_tags VALUES (?, ?, ?)"
+                delete = "DELETE FROM folder_tags WHERE collection_id = ? AND folder = ? AND tag = ? COLLATE NOCASE"
             else:
-                document = _document(connection, collection, name)
-                sql = "INSERT OR IGNORE INTO document_tags VALUES (?, ?)"
-                connection.executemany(sql, [(document, word) for word in words])
-
-
-def untag(database: Database, collection: str, names: Sequence[str], tags: Sequence[str]) -> None:
-    """Remove tags from documents or folders, named as in `tag`. A document keeps the tags of its folders.
-
-    Raises UnknownCollection, UnknownDocument and StoreError.
-    """
-    with database.transaction() as connection:
-        for name in names if tags else ():
-            if name.endswith("/"):
-                collection_id = collection_row(connection, collection)["id"]
-                sql = "DELETE FROM folder_tags WHERE collection_id = ? AND folder = ? AND tag = ? COLLATE NOCASE"
-                connection.executemany(sql, [(collection_id, name.rstrip("/"), word) for word in tags])
-            else:
-                document = _document(connection, collection, name)
-                sql = "DELETE FROM document_tags WHERE document_id = ? AND tag = ? COLLATE NOCASE"
-                connection.executemany(sql, [(document, word) for word in tags])
+                of = (_document(connection, collection, name),)
+                insert = "INSERT OR IGNORE INTO document_tags VALUES (?, ?)"
+                delete = "DELETE FROM document_tags WHERE document_id = ? AND tag = ? COLLATE NOCASE"
+            connection.executemany(insert, [(*of, word) for word in words])
+            connection.executemany(delete, [(*of, word) for word in remove])
 
 
 def folder_tags(database: Database, collection: str) -> dict[str, list[str]]:
@@ -238,11 +224,14 @@ def _document(connection: sqlite3.Connection, collection: str, name: str) -> int
     return document
 
 
-def _folder(connection: sqlite3.Connection, collection: str, name: str) -> tuple[int, str]:
-    """Return a collection's id, and the name of one of its folders without the slash at the end."""
+def _folder(connection: sqlite3.Connection, collection: str, name: str, *, exists: bool) -> tuple[object, ...]:
+    """Return a collection's id, and the name of one of its folders without the slash at the end.
+
+    With `exists`, raises UnknownDocument if no document is in the folder.
+    """
     collection_id, folder = collection_row(connection, collection)["id"], name.rstrip("/")
     sql = "SELECT 1 FROM documents WHERE collection_id = ? AND substr(name, 1, ?) = ?"
-    if not connection.execute(sql, (collection_id, len(folder) + 1, f"{folder}/")).fetchone():
+    if exists and not connection.execute(sql, (collection_id, len(folder) + 1, f"{folder}/")).fetchone():
         raise no_folder(name)
     return collection_id, folder
 
@@ -284,21 +273,21 @@ class CalibrationStore:
         self, identity: ScorerIdentity, collection: str, calibration: FittedCalibration, how: CalibrationOrigin
     ) -> StoredCalibration:
         """Store a calibration as the active one, and return it. Raises StoreError."""
-        now = _now()
+        made_at = now()
         record = json.dumps({"calibration": asdict(calibration), "how": asdict(how)})
         with self._database.transaction() as connection:
             cursor = connection.execute(
                 "INSERT INTO calibrations (collection, scorer, weights, embedder, made_at, record) "
                 "VALUES (?, ?, ?, ?, ?, ?)",
-                (collection, identity.scorer, identity.weights, identity.embedder, now, record),
+                (collection, identity.scorer, identity.weights, identity.embedder, made_at, record),
             )
-        return StoredCalibration(int(cursor.lastrowid or 0), collection, identity, now, None, calibration, how)
+        return StoredCalibration(int(cursor.lastrowid or 0), collection, identity, made_at, None, calibration, how)
 
     def undo(self, identity: ScorerIdentity, collection: str) -> StoredCalibration | None:
         """Undo the active calibration and return it, or None if there is none. Raises StoreError."""
         one = self.in_force(identity, collection)
         if one is not None:
-            self._database.run("UPDATE calibrations SET undone_at = ? WHERE id = ?", _now(), one.id)
+            self._database.run("UPDATE calibrations SET undone_at = ? WHERE id = ?", now(), one.id)
         return one
 
 
@@ -314,7 +303,3 @@ def _stored(row: Any) -> StoredCalibration:
     return StoredCalibration(
         row["id"], row["collection"], identity, row["made_at"], row["undone_at"], record.calibration, record.how
     )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -102,13 +102,8 @@ class SqliteCollection:
         admin.rename_document(self._database, self.name, old, new)
 
     def tag(self, documents: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> None:
-        """Add the tags `add` to documents or folders and remove the tags `remove`, all or nothing; see queries.tag.
-
-        Raises the same errors as queries.tag and queries.untag.
-        """
-        with self._database.transaction():
-            queries.tag(self._database, self.name, documents, add)
-            queries.untag(self._database, self.name, documents, remove)
+        """Add the tags `add` to documents or folders and remove the tags `remove`; see queries.change_tags."""
+        queries.change_tags(self._database, self.name, documents, add=add, remove=remove)
 
     def folder_tags(self) -> dict[str, list[str]]:
         """Return the tags of its folders; folders and tags are sorted."""
