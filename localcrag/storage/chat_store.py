@@ -91,7 +91,8 @@ class ChatStore:
         rows = _dicts(self._database.rows(_TURNS, chat_id))
         for row in rows:
             late = self._late.get((chat_id, row["number"]))
-            if late and _is_outcome(late, row):
+            # Only a question that is not answered yet can get a late outcome.
+            if late and row["state"] == TurnState.ASKED and row["question"] == late.question:
                 row |= {"answer": late.answer, "run_id": late.run_id, "state": late.state}
                 if _becomes_visible(row, rows):
                     row["chosen"] = _next_choice(rows)
@@ -293,19 +294,13 @@ def _next_choice(rows: Sequence[_Row]) -> int:
     return max((int(row["chosen"]) for row in rows), default=0) + 1
 
 
-def _is_outcome(turn: ChatTurn, asked: _Row) -> bool:
-    """Return whether a turn is the outcome of a stored question that is not answered yet."""
-    return bool(asked["state"] == TurnState.ASKED and asked["question"] == turn.question)
-
-
 def _chat(row: sqlite3.Row, turns: int) -> Chat:
-    fields = dict(row) | {"turns": turns}
-    preset, restriction = fields["preset"], fields["restriction"]
+    preset, restriction = row["preset"], row["restriction"]
     read = {
         "preset": Preset(preset) if preset else None,
         "restriction": Restriction.of(json.loads(restriction)) if restriction else EVERYWHERE,
     }
-    return Chat(**{**fields, **read})
+    return Chat(**{**dict(row), **read, "turns": turns})
 
 
 def _restriction_json(restriction: Restriction) -> str | None:

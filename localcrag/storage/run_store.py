@@ -146,7 +146,7 @@ def _line(row: sqlite3.Row, counted: list[Any]) -> RunLine:
 def _scored(
     row: sqlite3.Row, question: str, scorer: str | None, models: dict[str, str], passages: list[list[Any]]
 ) -> ScoredRun:
-    columns = list(zip(*passages, strict=True)) or [()] * 5
+    logits, cosines, relevances, scored, overlaps = zip(*passages, strict=True) if passages else ((),) * 5
     kind = ScorerKind(scorer) if scorer else ScorerKind.CROSS_ENCODER
     model = models.get("llm" if kind is ScorerKind.LLM else "relevance", "")
     return ScoredRun(
@@ -155,9 +155,9 @@ def _scored(
         action=row["action"] and Action(row["action"]),
         scorer=kind,
         model=model,
-        logits=columns[0],
-        cosines=columns[1],
-        overlaps=columns[4],
-        relevances=columns[2],
-        scored=False not in columns[3],
+        logits=logits,
+        cosines=cosines,
+        overlaps=overlaps,
+        relevances=relevances,
+        scored=False not in scored,
     )
