@@ -101,12 +101,8 @@ class RunStore:
             "FROM runs WHERE collection = ? ORDER BY rowid",
             collection,
         )
-        found = []
-        for row in rows:
-            replays, question, scorer, models = json.loads(row["run"])
-            if replays is None:
-                found.append(_scored(row, question, scorer, models, json.loads(row["passages"])))
-        return found
+        runs = ((row, json.loads(row["run"])) for row in rows)
+        return [_scored(row, *run) for row, (replays, *run) in runs if replays is None]
 
     def count(self) -> int:
         """Return the number of runs. Raises StoreError."""
@@ -143,9 +139,8 @@ def _line(row: sqlite3.Row, counted: list[Any]) -> RunLine:
     )
 
 
-def _scored(
-    row: sqlite3.Row, question: str, scorer: str | None, models: dict[str, str], passages: list[list[Any]]
-) -> ScoredRun:
+def _scored(row: sqlite3.Row, question: str, scorer: str | None, models: dict[str, str]) -> ScoredRun:
+    passages = json.loads(row["passages"])
     logits, cosines, relevances, scored, overlaps = zip(*passages, strict=True) if passages else ((),) * 5
     kind = ScorerKind(scorer) if scorer else ScorerKind.CROSS_ENCODER
     model = models.get("llm" if kind is ScorerKind.LLM else "relevance", "")
