@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -14,19 +15,8 @@ if TYPE_CHECKING:
 
 # This computer and private networks: RFC 1122 (127/8), RFC 1918, RFC 3927 and RFC 4291 (link-local), RFC 4193 (ULA).
 # They are listed here because ipaddress.is_private also includes documentation and benchmark ranges.
-PRIVATE_NETWORKS = tuple(
-    ipaddress.ip_network(network)
-    for network in (
-        "127.0.0.0/8",
-        "10.0.0.0/8",
-        "172.16.0.0/12",
-        "192.168.0.0/16",
-        "169.254.0.0/16",
-        "::1/128",
-        "fe80::/10",
-        "fc00::/7",
-    )
-)
+_NETWORKS = "127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 169.254.0.0/16 ::1/128 fe80::/10 fc00::/7"
+PRIVATE_NETWORKS = tuple(map(ipaddress.ip_network, _NETWORKS.split()))
 
 
 def format_address(host: str, port: int) -> str:
@@ -40,31 +30,30 @@ def is_this_computer(host: str) -> bool:
     if name in {"", "localhost", "ip6-localhost", "ip6-loopback"}:
         return True
     try:
-        address = ipaddress.ip_address(name.split("%", 1)[0])
+        address = _parsed(name)
     except ValueError:
         return is_number(name) and ipaddress.IPv4Address(socket.inet_aton(name)).is_loopback
-    # ::ffff:127.0.0.1 is loopback, too, although the IPv6 address itself is not.
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
-        address = address.ipv4_mapped
     # A connection to the unspecified address (0.0.0.0, ::) also reaches this computer.
     return address.is_loopback or address.is_unspecified
 
 
 def is_private(address: str) -> bool:
     """Return whether an IPv4 or IPv6 address is loopback, RFC 1918, link-local or unique local."""
-    parsed = ipaddress.ip_address(address.split("%", 1)[0])
-    if isinstance(parsed, ipaddress.IPv6Address) and parsed.ipv4_mapped:
-        parsed = parsed.ipv4_mapped
+    parsed = _parsed(address)
     return any(parsed in network for network in PRIVATE_NETWORKS)
+
+
+def _parsed(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address:
+    """Return a numeric address without its zone. Raises ValueError."""
+    parsed = ipaddress.ip_address(address.split("%", 1)[0])
+    # ::ffff:127.0.0.1 is loopback, too, although the IPv6 address itself is not.
+    return getattr(parsed, "ipv4_mapped", None) or parsed
 
 
 def is_number(host: str) -> bool:
     """Return whether a host is a numeric address in any notation, which needs no name look-up."""
-    try:
-        ipaddress.ip_address(host.split("%", 1)[0])
-    except ValueError:
-        pass
-    else:
+    with suppress(ValueError):
+        _parsed(host)
         return True
     try:
         # inet_aton also accepts 127.1 and 2130706433, as the system's resolver does.

@@ -13,12 +13,13 @@ import shutil
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
+from typing import Any, Self
 
 FOLDER_NAME = "egress"
 FILE_NAME = "attempts.jsonl"
@@ -72,6 +73,12 @@ class EgressAttempt:
     at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
     id: str = field(default_factory=lambda: os.urandom(8).hex())
 
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> Self:
+        """Return the attempt with these fields. Raises ValueError, TypeError and KeyError."""
+        kind, purpose = Kind(fields["kind"]), Purpose(fields["purpose"])
+        return cls(**{**fields, "kind": kind, "purpose": purpose, "allowed": bool(fields["allowed"])})
+
 
 class _LogState:
     """The folder that this process writes its attempts to, and the attempts that are not yet written."""
@@ -94,17 +101,6 @@ def _opened(path: str | None) -> int | None:
 
 
 _refusals = _opened(os.environ.get(REFUSALS_VARIABLE))
-
-
-def log_refusals_to(path: Path | None) -> None:
-    """Also append refusals to a file, in this process and in those that it starts from now on; None stops that."""
-    global _refusals  # noqa: PLW0603 - like the place: there is one for a process
-    if _refusals is not None:
-        os.close(_refusals)
-    os.environ.pop(REFUSALS_VARIABLE, None)
-    if path:
-        os.environ[REFUSALS_VARIABLE] = str(path)
-    _refusals = _opened(os.environ.get(REFUSALS_VARIABLE))
 
 
 def _line(attempt: EgressAttempt) -> str:
@@ -191,8 +187,7 @@ def _read(path: Path) -> Iterator[EgressAttempt]:
     for line in text.splitlines():
         # Skip a line that was cut off by a full disk.
         with suppress(ValueError, TypeError, KeyError):
-            fields = json.loads(line)
-            yield EgressAttempt(**fields | {"kind": Kind(fields["kind"]), "purpose": Purpose(fields["purpose"])})
+            yield EgressAttempt.of(json.loads(line))
 
 
 def call_origin() -> str:

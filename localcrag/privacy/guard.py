@@ -1,6 +1,6 @@
 """The egress guard: check every connection, name look-up and program start before it happens.
 
-The guard is an audit hook of the interpreter (PEP 578). From `install` on it sees every connection of this process: by
+The guard is an audit hook of the interpreter (PEP 578). From `guard` on it sees every connection of this process: by
 our code, Gradio, the Hugging Face client, torch or a file reader. It allows connections to this computer, and those
 that an open `passage` allows for the current thread: a web search to the configured SearXNG, a download from its hosts.
 Everything else raises EgressRefused before a byte is sent, and is logged (egress_log.py).
@@ -132,10 +132,7 @@ def allow_all_programs(why: str) -> None:
 
 
 def _refuse(kind: Kind, destination: str, what: str) -> EgressRefused:
-    asked = call_origin()
-    opened = _active_permit.get()
-    purpose = opened.purpose if opened else Purpose.NONE
-    note(EgressAttempt(kind=kind, destination=destination, purpose=purpose, allowed=False, asked_by=asked))
+    asked = _log(kind, destination, allowed=False)
     return EgressRefused(
         f"{what} was refused: localcrag lets nothing leave this computer but searches of the SearXNG that you set, "
         "model downloads that you ask for, questions to a model server that you agreed to, and collections that you "
@@ -144,10 +141,12 @@ def _refuse(kind: Kind, destination: str, what: str) -> EgressRefused:
     )
 
 
-def _allow(kind: Kind, destination: str) -> None:
-    opened = _active_permit.get()
+def _log(kind: Kind, destination: str, *, allowed: bool) -> str:
+    """Log an attempt, and return its origin."""
+    opened, asked = _active_permit.get(), call_origin()
     purpose = opened.purpose if opened else Purpose.NONE
-    note(EgressAttempt(kind=kind, destination=destination, purpose=purpose, allowed=True, asked_by=call_origin()))
+    note(EgressAttempt(kind=kind, destination=destination, purpose=purpose, allowed=allowed, asked_by=asked))
+    return asked
 
 
 def _check_connection(arguments: tuple[Any, ...]) -> None:
@@ -163,7 +162,7 @@ def _check_connection(arguments: tuple[Any, ...]) -> None:
     opened, there = _active_permit.get(), format_address(host, port)
     # A passage allows numbers only: connecting to a name would resolve it without an audit event of its own.
     if opened and is_number(host) and opened.allows_address(host, port):
-        _allow(Kind.CONNECTION, there)
+        _log(Kind.CONNECTION, there, allowed=True)
         return
     raise _refuse(Kind.CONNECTION, there, f"A connection to {there}")
 
@@ -175,7 +174,7 @@ def _check_lookup(arguments: tuple[Any, ...]) -> None:
         return
     opened = _active_permit.get()
     if opened and opened.allows_name(name):
-        _allow(Kind.LOOK_UP, name)
+        _log(Kind.LOOK_UP, name, allowed=True)
         return
     raise _refuse(Kind.LOOK_UP, name, f"A look-up of the name {name}")
 
@@ -187,33 +186,13 @@ def _check_reverse_lookup(arguments: tuple[Any, ...]) -> None:
         raise _refuse(Kind.LOOK_UP, normalise_host(asked), f"A look-up of the name of {normalise_host(asked)}")
 
 
-def _check_popen(arguments: tuple[Any, ...]) -> None:
-    """Check the audit event of subprocess.Popen: (executable, arguments, folder, environment)."""
-    _check_program(os.fsdecode(arguments[0] or ""), arguments[1], arguments[3])
-
-
-def _check_exec(arguments: tuple[Any, ...]) -> None:
-    """Check the audit events of os.exec and os.posix_spawn: (path, arguments, environment)."""
-    _check_program(os.fsdecode(arguments[0]), arguments[1], arguments[2])
-
-
-def _check_spawn(arguments: tuple[Any, ...]) -> None:
-    """Check the audit event of os.spawn: (mode, path, arguments, environment)."""
-    _check_program(os.fsdecode(arguments[1]), arguments[2], arguments[3])
-
-
-def _check_shell(arguments: tuple[Any, ...]) -> None:
-    """Check the audit events of os.system and os.startfile: (command, …)."""
-    _check_program(os.fsdecode(arguments[0]), ())
-
-
-def _check_program(program: str, arguments: Any, environment: Any = None) -> None:
+def _check_program(file: str | bytes, arguments: Any = (), environment: Any = None) -> None:
     """Refuse to start a program, unless it is ours or harmless, or a passage allows programs.
 
-    `program` is the file to run, "" if only the arguments name it. The first argument is only a label and may differ
-    from that file, so both must agree.
+    `file` is the file to run, "" if only the arguments name it. The first argument is only a label and may differ from
+    that file, so both must agree.
     """
-    opened = _active_permit.get()
+    program, opened = os.fsdecode(file), _active_permit.get()
     if _unrestricted or (opened and opened.programs):
         return
     words = [os.fsdecode(one) for one in arguments] if isinstance(arguments, list | tuple) else []
@@ -273,13 +252,14 @@ _CHECKS: dict[str, Callable[[tuple[Any, ...]], None]] = {
     "socket.gethostbyname": _check_lookup,
     "socket.gethostbyaddr": _check_reverse_lookup,
     "socket.getnameinfo": _check_reverse_lookup,
-    "subprocess.Popen": _check_popen,
-    "os.exec": _check_exec,
-    "os.posix_spawn": _check_exec,
-    "os.spawn": _check_spawn,
-    "os.system": _check_shell,
-    "os.startfile": _check_shell,
-    "pty.spawn": lambda arguments: _check_program("", arguments[0]),
+    # The audit events of starting a program have its file, arguments and environment in different places.
+    "subprocess.Popen": lambda event: _check_program(event[0] or "", event[1], event[3]),
+    "os.exec": lambda event: _check_program(*event),
+    "os.posix_spawn": lambda event: _check_program(*event),
+    "os.spawn": lambda event: _check_program(*event[1:]),
+    "os.system": lambda event: _check_program(event[0]),
+    "os.startfile": lambda event: _check_program(event[0]),
+    "pty.spawn": lambda event: _check_program("", event[0]),
     "webbrowser.open": _check_browser,
 }
 
@@ -310,22 +290,6 @@ def _check_names_first(method: str) -> None:
     setattr(socket.socket, method, looked_at)
 
 
-_installing = threading.Lock()
-_installed: list[str] = []
-
-
-def install() -> None:
-    """Install the guard in this process; a second call does nothing. An audit hook cannot be removed."""
-    with _installing:
-        if _installed:
-            return
-        _installed.append("the hook")
-        sys.addaudithook(_hook)
-        for method in ("connect", "connect_ex", "sendto", "sendmsg", "bind"):
-            if hasattr(socket.socket, method):
-                _check_names_first(method)
-
-
 _first = threading.Lock()
 _done: list[str] = []
 
@@ -343,4 +307,7 @@ def guard() -> None:
         _done.append("guarded")
         os.environ[GUARDED] = "1"
         process.silence()
-        install()
+        sys.addaudithook(_hook)
+        for method in ("connect", "connect_ex", "sendto", "sendmsg", "bind"):
+            if hasattr(socket.socket, method):
+                _check_names_first(method)

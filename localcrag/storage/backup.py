@@ -159,15 +159,12 @@ def exclusive_lock(path: Path) -> Iterator[sqlite3.Connection | None]:
             connection.execute("BEGIN EXCLUSIVE")
             connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
             connection.execute("COMMIT")
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error):
+        except sqlite3.DatabaseError as error:
+            if isinstance(error, sqlite3.OperationalError) and "locked" in str(error):
                 raise StoreError(
                     f"Another localcrag has {path} open. Nothing was changed. Quit it (the app, `localcrag serve`, "
                     "`localcrag mcp` or a command), and try again."
                 ) from error
-            yield None
-            return
-        except sqlite3.DatabaseError:
             yield None
             return
         yield connection

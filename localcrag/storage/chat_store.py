@@ -49,12 +49,12 @@ class ChatStore:
         """Create an empty chat."""
         with self._writing() as connection:
             now = _next_timestamp(connection)
-            made = connection.execute(
+            sql = (
                 "INSERT INTO chats (title, collection, preset, llm, restriction, created_at, changed_at) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (UNTITLED, collection, preset, llm, _restriction_json(restriction), now, now),
-            ).lastrowid
-        return self.chat(made or 0)
+                "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)"
+            )
+            made = connection.execute(sql, (UNTITLED, collection, preset, llm, _restriction_json(restriction), now))
+        return self.chat(made.lastrowid or 0)
 
     def chats(self, words: str = "") -> list[Chat]:
         """Return the chats with `words` in their title or in any version of a turn, the last changed one first."""
@@ -91,7 +91,8 @@ class ChatStore:
         rows = _dicts(self._database.rows(_TURNS, chat_id))
         for row in rows:
             late = self._late.get((chat_id, row["number"]))
-            if late and _is_outcome(late, row):
+            # Only a question that is not answered yet can get a late outcome.
+            if late and row["state"] == TurnState.ASKED and row["question"] == late.question:
                 row |= {"answer": late.answer, "run_id": late.run_id, "state": late.state}
                 if _becomes_visible(row, rows):
                     row["chosen"] = _next_choice(rows)
@@ -179,10 +180,7 @@ class ChatStore:
 
     def settle(self) -> int:
         """Mark the turns that were being answered when the server ended as stopped; return their number."""
-        with self._database.transaction() as connection:
-            return connection.execute(
-                "UPDATE chat_turns SET state = ? WHERE state = ?", (TurnState.STOPPED, TurnState.ASKED)
-            ).rowcount
+        return self._database.run("UPDATE chat_turns SET state = ? WHERE state = ?", TurnState.STOPPED, TurnState.ASKED)
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -296,19 +294,13 @@ def _next_choice(rows: Sequence[_Row]) -> int:
     return max((int(row["chosen"]) for row in rows), default=0) + 1
 
 
-def _is_outcome(turn: ChatTurn, asked: _Row) -> bool:
-    """Return whether a turn is the outcome of a stored question that is not answered yet."""
-    return bool(asked["state"] == TurnState.ASKED and asked["question"] == turn.question)
-
-
 def _chat(row: sqlite3.Row, turns: int) -> Chat:
-    fields = dict(row) | {"turns": turns}
-    preset, restriction = fields["preset"], fields["restriction"]
+    preset, restriction = row["preset"], row["restriction"]
     read = {
         "preset": Preset(preset) if preset else None,
         "restriction": Restriction.of(json.loads(restriction)) if restriction else EVERYWHERE,
     }
-    return Chat(**{**fields, **read})
+    return Chat(**{**dict(row), **read, "turns": turns})
 
 
 def _restriction_json(restriction: Restriction) -> str | None:

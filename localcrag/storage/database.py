@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,11 @@ PRAGMAS = (
 """Settings of each connection (https://www.sqlite.org/pragma.html)."""
 BUSY_TIMEOUT = 30.0
 """Seconds to wait for another process that is writing."""
+
+
+def now() -> str:
+    """Return the current UTC time in whole seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 class Database:
@@ -180,9 +186,22 @@ class Database:
             finally:
                 self._chosen = ()
 
+    def column(self, sql: str, *values: object, chosen: Container[Any] = ()) -> list[Any]:
+        """Return the first column of the rows of a query; see `rows`. Raises StoreError."""
+        return [row[0] for row in self.rows(sql, *values, chosen=chosen)]
+
+    def value(self, sql: str, *values: object, chosen: Container[Any] = ()) -> Any:
+        """Return the first column of the first row of a query, or None if there is no row. Raises StoreError."""
+        return next(iter(self.column(sql, *values, chosen=chosen)), None)
+
+    def run(self, sql: str, *values: object) -> int:
+        """Run a statement in a transaction, and return the number of rows that it changed. Raises StoreError."""
+        with self.transaction() as connection:
+            return connection.execute(sql, values).rowcount
+
     def free(self) -> int:
         """Return the number of bytes on free pages, which deletions leave in the file. Raises StoreError."""
-        pages, size = (self.rows(f"PRAGMA {pragma}")[0][0] for pragma in ("freelist_count", "page_size"))
+        pages, size = (self.value(f"PRAGMA {pragma}") for pragma in ("freelist_count", "page_size"))
         return int(pages * size)
 
     def back_up_to(self, path: Path, files: Mapping[str, bytes] | None = None) -> BackupSummary:
@@ -197,15 +216,12 @@ class Database:
             try:
                 return backup.restore(self.path, path, migrate)
             finally:
-                self._open_again()
-
-    def _open_again(self) -> None:
-        try:
-            self._open()
-        except StoreError:
-            # The failure may be temporary (memory, a lock). Without a second try, every later call would fail until the
-            # next start.
-            self._open()
+                try:
+                    self._open()
+                except StoreError:
+                    # The failure may be temporary (memory, a lock). Without a second try, every later call would fail
+                    # until the next start.
+                    self._open()
 
     def restore_files(self, folder: Path) -> None:
         """Write the files of a restored backup to `folder`, except those that exist already. Raises StoreError."""
@@ -226,11 +242,11 @@ class Database:
         with self.transaction() as connection:
             # The full-text tables become empty when they are rebuilt below. words_to_overwrite has to keep its one row,
             # which triggers update.
-            tables = connection.execute(
+            tables = self.column(
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite@_%' ESCAPE '@' "
                 "AND name NOT LIKE 'chunks@_fts%' ESCAPE '@' AND name != 'words_to_overwrite'"
-            ).fetchall()
-            for (name,) in tables:
+            )
+            for name in tables:
                 connection.execute(f"DELETE FROM {name}")  # noqa: S608 - our own table name
             for index in FULL_TEXT:
                 connection.execute(f"INSERT INTO {index} ({index}) VALUES ('rebuild')")  # noqa: S608 - as above

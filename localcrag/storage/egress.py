@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import sqlite3
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -73,7 +73,7 @@ class ConnectionLog:
         """Return the last attempts, newest first. Raises StoreError."""
         self.collect()
         rows = self._database.rows("SELECT * FROM egress ORDER BY at DESC, rowid DESC LIMIT ?", count)
-        return [_attempt(row) for row in rows]
+        return [EgressAttempt.of(dict(row)) for row in rows]
 
     def summary(self) -> EgressSummary:
         """Return the numbers of logged connections. Raises StoreError."""
@@ -84,41 +84,21 @@ class ConnectionLog:
             "count(*) FILTER (WHERE NOT allowed) AS refused FROM egress",
             *(Kind.CONNECTION, Kind.PROGRAM, Purpose.WEB_SEARCH, *_MODELS, Purpose.COLLECTION),
         )[0]
-        searches = self._database.rows(
-            "SELECT destination, count(*) AS times FROM egress WHERE allowed AND kind = ? GROUP BY destination "
-            "ORDER BY max(at) DESC",
-            Kind.SEARCH,
-        )
-        to_models = self._database.rows(
-            "SELECT destination, count(*) AS times FROM egress WHERE allowed AND kind = ? AND purpose IN (?, ?) "
-            "GROUP BY destination ORDER BY max(at) DESC",
-            *(Kind.CONNECTION, *_MODELS),
-        )
-        to_collections = self._database.rows(
-            "SELECT destination, count(*) AS times FROM egress WHERE allowed AND kind = ? AND purpose = ? "
-            "GROUP BY destination ORDER BY max(at) DESC",
-            *(Kind.CONNECTION, Purpose.COLLECTION),
-        )
         return EgressSummary(
-            counted["connections"], _counts(searches), counted["refused"], counted["set_up"], _counts(to_models),
-            _counts(to_collections),
-        )  # fmt: skip
+            **dict(counted),
+            searches=self._by_destination("kind = ?", Kind.SEARCH),
+            to_models=self._by_destination("kind = ? AND purpose IN (?, ?)", Kind.CONNECTION, *_MODELS),
+            to_collections=self._by_destination("kind = ? AND purpose = ?", Kind.CONNECTION, Purpose.COLLECTION),
+        )
 
-
-def _counts(rows: Iterable[sqlite3.Row]) -> tuple[tuple[str, int], ...]:
-    return tuple((row["destination"], row["times"]) for row in rows)
-
-
-def _attempt(row: sqlite3.Row) -> EgressAttempt:
-    values = {"kind": Kind(row["kind"]), "purpose": Purpose(row["purpose"]), "allowed": bool(row["allowed"])}
-    return EgressAttempt(**{**dict(row), **values})
+    def _by_destination(self, condition: str, *values: str) -> tuple[tuple[str, int], ...]:
+        """Return the destinations of allowed attempts, the last used one first, with their numbers."""
+        sql = f"SELECT destination, count(*) FROM egress WHERE allowed AND {condition} GROUP BY 1 ORDER BY max(at) DESC"  # noqa: S608 - our own SQL
+        return tuple((row[0], row[1]) for row in self._database.rows(sql, *values))
 
 
 _ADAPTER = TypeAdapter(WebAnswer)
-
-
-def _utc() -> datetime:
-    return datetime.now(UTC)
+_utc = partial(datetime.now, UTC)
 
 
 class WebAnswerCache:
@@ -162,20 +142,16 @@ class WebAnswerCache:
         """Store an answer, unless none are kept. Raises StoreError."""
         if not self._hours:
             return
-        with self._database.transaction() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO web_cache VALUES (?, ?, ?, ?, ?)",
-                (self._endpoint, query, self._parameters, _text(self._now()), _ADAPTER.dump_json(answer).decode()),
-            )
+        self._database.run(
+            "INSERT OR REPLACE INTO web_cache VALUES (?, ?, ?, ?, ?)",
+            *(self._endpoint, query, self._parameters, _text(self._now()), _ADAPTER.dump_json(answer).decode()),
+        )
 
     def _delete_old(self) -> None:
         now = self._now()
-        with self._database.transaction() as connection:
-            # An answer from the future was written under a wrong clock, so its age is unknown.
-            connection.execute(
-                "DELETE FROM web_cache WHERE asked_at <= ? OR asked_at > ?",
-                (_text(now - timedelta(hours=self._hours)), _text(now)),
-            )
+        # An answer from the future was written under a wrong clock, so its age is unknown.
+        sql = "DELETE FROM web_cache WHERE asked_at <= ? OR asked_at > ?"
+        self._database.run(sql, _text(now - timedelta(hours=self._hours)), _text(now))
 
 
 def _text(time: datetime) -> str:

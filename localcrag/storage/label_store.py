@@ -42,24 +42,17 @@ class LabelStore:
         names, marks = ", ".join(_COLUMNS), ", ".join("?" * len(_COLUMNS))
         changed = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)
         with self._database.transaction() as connection:
-            connection.execute(
-                f"INSERT INTO labels ({names}) VALUES ({marks}) "  # noqa: S608  our own column names
-                f"ON CONFLICT (run_id, kind, target) DO UPDATE SET {changed}",
-                _values(label),
-            )
             row = connection.execute(
-                "SELECT id FROM labels WHERE run_id = ? AND kind = ? AND target = ?",
-                (label.run_id, label.kind, label.target),
+                f"INSERT INTO labels ({names}) VALUES ({marks}) "  # noqa: S608  our own column names
+                f"ON CONFLICT (run_id, kind, target) DO UPDATE SET {changed} RETURNING id",
+                _values(label),
             ).fetchone()
         return dataclasses.replace(label, id=row["id"])
 
     def withdraw(self, run_id: str, kind: LabelKind, target: str) -> bool:
         """Remove the label of a target; return whether there was one. Raises StoreError."""
-        with self._database.transaction() as connection:
-            found = connection.execute(
-                "DELETE FROM labels WHERE run_id = ? AND kind = ? AND target = ?", (run_id, kind, target)
-            )
-        return found.rowcount > 0
+        sql = "DELETE FROM labels WHERE run_id = ? AND kind = ? AND target = ?"
+        return self._database.run(sql, run_id, kind, target) > 0
 
     def find(
         self,
@@ -74,23 +67,17 @@ class LabelStore:
         A label belongs to a document if the labelled text came from it, or if its run found a passage in it. Raises
         StoreError.
         """
-        rows = self._database.rows(
+        sql = (
             "SELECT * FROM labels WHERE collection = coalesce(?, collection) AND run_id = coalesce(?, run_id) "
-            "AND kind = coalesce(?, kind) ORDER BY id",
-            collection,
-            run_id,
-            kind,
+            "AND kind = coalesce(?, kind) ORDER BY id"
         )
-        labels = [_label(row) for row in rows]
+        labels = [_label(row) for row in self._database.rows(sql, collection, run_id, kind)]
         return [label for label in labels if document is None or _quotes(label, document)]
 
     def remove(self, ids: Sequence[int]) -> int:
         """Remove the labels with these ids; return the number removed. Raises StoreError."""
-        removed = 0
-        with self._database.transaction() as connection:
-            for label_id in ids:
-                removed += connection.execute("DELETE FROM labels WHERE id = ?", (label_id,)).rowcount
-        return removed
+        with self._database.transaction():
+            return sum(self._database.run("DELETE FROM labels WHERE id = ?", label_id) for label_id in ids)
 
 
 class PinStore:
@@ -102,30 +89,22 @@ class PinStore:
     def put(self, collection: str, question: Question) -> Pin:
         """Pin a question, replacing an earlier pin of the same run. Raises StoreError."""
         pin = Pin(question.id, datetime.now(UTC).isoformat(timespec="seconds"), collection, question)
-        with self._database.transaction() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO pins VALUES (?, ?, ?, ?)",
-                (pin.run_id, pin.pinned_at, collection, _QUESTION.dump_json(question).decode()),
-            )
+        values = (pin.run_id, pin.pinned_at, collection, _QUESTION.dump_json(question).decode())
+        self._database.run("INSERT OR REPLACE INTO pins VALUES (?, ?, ?, ?)", *values)
         return pin
 
     def find(self, *, collection: str | None = None, run_id: str | None = None) -> list[Pin]:
         """Return pins, oldest first; if given, only those of a collection or run. Raises StoreError."""
-        rows = self._database.rows(
+        sql = (
             "SELECT * FROM pins WHERE collection = coalesce(?, collection) AND run_id = coalesce(?, run_id) "
-            "ORDER BY rowid",
-            collection,
-            run_id,
+            "ORDER BY rowid"
         )
-        return [
-            Pin(row["run_id"], row["pinned_at"], row["collection"], _read(_QUESTION, row["question"])) for row in rows
-        ]
+        rows = self._database.rows(sql, collection, run_id)
+        return [Pin(**{**dict(row), "question": _read(_QUESTION, row["question"])}) for row in rows]
 
     def remove(self, run_id: str) -> None:
         """Remove the pin of a run. Raises LabelError if there is none, and StoreError."""
-        with self._database.transaction() as connection:
-            found = connection.execute("DELETE FROM pins WHERE run_id = ?", (run_id,))
-        if not found.rowcount:
+        if not self._database.run("DELETE FROM pins WHERE run_id = ?", run_id):
             raise LabelError(
                 f"The run “{run_id}” has no pinned question. `localcrag pins list` lists all pinned questions."
             )
@@ -234,11 +213,7 @@ class ScoreFile:
     def keep(self, question: str, scored: QuestionScores) -> None:
         """Append the scores of a question to the file. Raises EvaluationError."""
         scores, strips = scored
-        row = {
-            "question": question,
-            "scores": [asdict(one) for one in scores],
-            "strips": [asdict(one) for one in strips],
-        }
+        row = {"question": question, "scores": [*map(asdict, scores)], "strips": [*map(asdict, strips)]}
         try:
             with self._path.open("a", encoding="utf-8") as file:
                 # Begin with a line break, in case the last line is incomplete.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +46,10 @@ class QuotedDocuments:
     def is_named(self, collection: str, document: object) -> bool:
         """Return whether this is the name of one of the documents."""
         return collection == self.collection and document in self.names
+
+    def in_record(self, collection: str, names: Iterable[object], texts: Iterable[str | None]) -> bool:
+        """Return whether one of the names is that of a document, or one of the texts quotes one."""
+        return any(self.is_named(collection, name) for name in names) or any(map(self.in_text, texts))
 
     def in_run(self, run: Mapping[str, Any], *, by_name: bool = True) -> bool:
         """Return whether a stored run found or quotes text of the documents.
@@ -105,11 +109,6 @@ def _sentence_citations(run: Mapping[str, Any]) -> list[str]:
 def _pieces(answer: str) -> list[str]:
     """Return the parts of an answer that may be literal quotations, without citations and punctuation."""
     return [piece.strip(_SURROUNDING) for piece in _SEPARATORS.split(answer)]
-
-
-def earlier_answers(run: Mapping[str, Any]) -> Sequence[tuple[str, str]]:
-    """Return the earlier turns that a stored run had as context: question and answer."""
-    return [(turn["question"], turn["answer"]) for turn in run.get("history", ())]
 
 
 TurnRows = list[sqlite3.Row]
@@ -185,8 +184,8 @@ def _runs(
     redacted, context_turns = {}, {}
     for row in connection.execute("SELECT id, record FROM runs ORDER BY rowid"):
         run = json.loads(row["record"])
-        if before := earlier_answers(run):
-            context_turns[row["id"]] = set(before)
+        if run.get("history"):
+            context_turns[row["id"]] = {(turn["question"], turn["answer"]) for turn in run["history"]}
         repeats = run.get("replays") in quoted or run.get("forced_from") in quoted
         if not (repeats or quoting.in_run(run)):
             continue
@@ -226,11 +225,7 @@ def _labels(connection: sqlite3.Connection, quoting: QuotedDocuments, runs: set[
         circumstances = json.loads(row["circumstances"] or "{}")
         names = (row["document"], *circumstances.get("case", {}).get("documents", ()))
         texts = (row["question"], row["text"], row["evidence"], row["circumstances"])
-        if (
-            row["run_id"] in runs
-            or any(quoting.is_named(row["collection"], name) for name in names)
-            or any(map(quoting.in_text, texts))
-        ):
+        if row["run_id"] in runs or quoting.in_record(row["collection"], names, texts):
             found.add(row["id"])
         elif any(quoting.is_named(row["collection"], name) for name in circumstances.get("documents", ())):
             circumstances["documents"] = [
@@ -246,11 +241,7 @@ def _pins(connection: sqlite3.Connection, quoting: QuotedDocuments, runs: set[st
     for row in connection.execute("SELECT * FROM pins"):
         question = json.loads(row["question"])
         texts = (row["question"], question["question"], *question.get("answers", ()))
-        if (
-            row["run_id"] in runs
-            or any(quoting.is_named(row["collection"], name) for name in question.get("documents", ()))
-            or any(map(quoting.in_text, texts))
-        ):
+        if row["run_id"] in runs or quoting.in_record(row["collection"], question.get("documents", ()), texts):
             found.add(row["run_id"])
     return found
 
@@ -261,7 +252,5 @@ def _web_answers(connection: sqlite3.Connection, quoting: QuotedDocuments) -> se
 
 
 def _remove(connection: sqlite3.Connection, table: str, column: str, keys: Iterable[object]) -> int:
-    removed = 0
-    for key in keys:
-        removed += connection.execute(f"DELETE FROM {table} WHERE {column} = ?", (key,)).rowcount  # noqa: S608 - our own names
-    return removed
+    sql = f"DELETE FROM {table} WHERE {column} = ?"  # noqa: S608 - our own names
+    return sum(connection.execute(sql, (key,)).rowcount for key in keys)

@@ -43,25 +43,20 @@ class RunStore:
 
     def save(self, run: Run) -> None:
         """Store a run, replacing an earlier one with the same id. Raises StoreError."""
-        with self._database.transaction() as connection:
-            connection.execute(
-                "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?)",
-                (run.run_id, run.created_at, run.collection, run.question, run.action, recording.dump(run).decode()),
-            )
+        self._database.run(
+            "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?)",
+            *(run.run_id, run.created_at, run.collection, run.question, run.action, recording.dump(run).decode()),
+        )
 
     def newest(
         self, number: int | None = None, *, collection: str | None = None, action: Action | None = None
     ) -> list[RunSummary]:
         """Return runs, newest first; if given, only those of a collection or action."""
-        rows = self._database.rows(
+        sql = (
             "SELECT id AS run_id, created_at, collection, question, action FROM runs "
-            "WHERE collection = coalesce(?, collection) AND (? IS NULL OR action = ?) "
-            "ORDER BY rowid DESC LIMIT ?",
-            collection,
-            action,
-            action,
-            NO_LIMIT if number is None else number,
+            "WHERE collection = coalesce(?1, collection) AND (?2 IS NULL OR action = ?2) ORDER BY rowid DESC LIMIT ?3"
         )
+        rows = self._database.rows(sql, collection, action, NO_LIMIT if number is None else number)
         return [RunSummary(**row) for row in rows]
 
     def lines(self, collection: str | None = None) -> list[RunLine]:
@@ -86,8 +81,7 @@ class RunStore:
             "tokens, json_extract(s.value, '$.seconds') AS seconds FROM (SELECT record FROM runs ORDER BY rowid "
             "DESC LIMIT ?) r, json_each(r.record, '$.steps') s WHERE json_extract(s.value, '$.name') = 'generate' "
             "AND tokens > ? AND seconds > 0",
-            newest,
-            LEAST_TOKENS,
+            *(newest, LEAST_TOKENS),
         )
         by_model: dict[str, list[float]] = {}
         for row in rows:
@@ -107,16 +101,12 @@ class RunStore:
             "FROM runs WHERE collection = ? ORDER BY rowid",
             collection,
         )
-        found = []
-        for row in rows:
-            replays, question, scorer, models = json.loads(row["run"])
-            if replays is None:
-                found.append(_scored(row, question, scorer, models, json.loads(row["passages"])))
-        return found
+        runs = ((row, json.loads(row["run"])) for row in rows)
+        return [_scored(row, *run) for row, (replays, *run) in runs if replays is None]
 
     def count(self) -> int:
         """Return the number of runs. Raises StoreError."""
-        return int(self._database.rows("SELECT count(*) FROM runs")[0][0])
+        return int(self._database.value("SELECT count(*) FROM runs"))
 
     def stamp(self) -> tuple[int, int]:
         """Return a value that changes whenever a run is stored or removed."""
@@ -125,11 +115,11 @@ class RunStore:
 
     def get(self, run_id: str) -> Run:
         """Return a stored run. Raises UnknownRun and StoreError."""
-        rows = self._database.rows("SELECT record FROM runs WHERE id = ?", run_id)
-        if not rows:
+        record = self._database.value("SELECT record FROM runs WHERE id = ?", run_id)
+        if record is None:
             raise UnknownRun(f"There is no stored run “{run_id}”. `localcrag runs list` lists the stored runs.")
         try:
-            return recording.read(rows[0]["record"])
+            return recording.read(record)
         except ValidationError as error:
             raise StoreError(f"The stored run “{run_id}” was written by another version and cannot be read.") from error
 
@@ -149,10 +139,9 @@ def _line(row: sqlite3.Row, counted: list[Any]) -> RunLine:
     )
 
 
-def _scored(
-    row: sqlite3.Row, question: str, scorer: str | None, models: dict[str, str], passages: list[list[Any]]
-) -> ScoredRun:
-    columns = list(zip(*passages, strict=True)) or [()] * 5
+def _scored(row: sqlite3.Row, question: str, scorer: str | None, models: dict[str, str]) -> ScoredRun:
+    passages = json.loads(row["passages"])
+    logits, cosines, relevances, scored, overlaps = zip(*passages, strict=True) if passages else ((),) * 5
     kind = ScorerKind(scorer) if scorer else ScorerKind.CROSS_ENCODER
     model = models.get("llm" if kind is ScorerKind.LLM else "relevance", "")
     return ScoredRun(
@@ -161,9 +150,9 @@ def _scored(
         action=row["action"] and Action(row["action"]),
         scorer=kind,
         model=model,
-        logits=columns[0],
-        cosines=columns[1],
-        overlaps=columns[4],
-        relevances=columns[2],
-        scored=False not in columns[3],
+        logits=logits,
+        cosines=cosines,
+        overlaps=overlaps,
+        relevances=relevances,
+        scored=False not in scored,
     )

@@ -17,8 +17,6 @@ TABLES = (
     "egress",
 )  # fmt: skip
 """Tables to copy, each after the tables that its rows refer to. Everything else is derived from them."""
-SMALLEST_RANGE = 1
-"""Smallest difference of ids at which an unreadable range of rows is still halved, so down to single rows."""
 
 
 def copy_readable_rows(damaged: Path, new: Path) -> Counter[str]:
@@ -93,7 +91,7 @@ def _readable_range(
     try:
         yield from rows(low, high)
     except sqlite3.Error:
-        if high - low >= SMALLEST_RANGE:
+        if low < high:
             middle = (low + high) // 2
             yield from _readable_range(rows, low, middle)
             yield from _readable_range(rows, middle + 1, high)
@@ -133,4 +131,4 @@ def rebuild_full_text(database: Database) -> int:
         connection.execute("DELETE FROM document_languages")
         for row in connection.execute("SELECT id FROM documents").fetchall():
             full_text.index_stems(connection, row["id"])
-        return int(connection.execute("SELECT count(*) FROM chunks").fetchone()[0])
+        return int(database.value("SELECT count(*) FROM chunks"))

@@ -406,45 +406,28 @@ CREATE TABLE words_to_overwrite (
     overwritten INTEGER NOT NULL
 ) STRICT;
 INSERT INTO words_to_overwrite VALUES (1, 0, 0);
-CREATE TRIGGER words_of_chunk_left AFTER DELETE ON chunks BEGIN
-    UPDATE words_to_overwrite SET deleted = deleted + 1;
-END;
-CREATE TRIGGER words_of_document_left AFTER DELETE ON documents BEGIN
-    UPDATE words_to_overwrite SET deleted = deleted + 1;
-END;
-CREATE TRIGGER words_of_name_left AFTER UPDATE OF name ON documents BEGIN
-    UPDATE words_to_overwrite SET deleted = deleted + 1;
-END;
-CREATE TRIGGER words_of_run_left AFTER DELETE ON runs BEGIN
-    UPDATE words_to_overwrite SET deleted = deleted + 1;
-END;
-CREATE TRIGGER words_of_run_changed AFTER UPDATE OF question, record ON runs BEGIN
-    UPDATE words_to_overwrite SET deleted = deleted + 1;
-END;
-CREATE TRIGGER words_of_chat_left AFTER DELETE ON chats BEGIN
-    UPDATE words_to_overwrite SET deleted = deleted + 1;
-END;
--- A chat that is named after its first question, and a turn that gets its answer, lose no words.
-CREATE TRIGGER words_of_title_left AFTER UPDATE OF title ON chats
-WHEN new.title != old.title AND old.title != 'New chat' BEGIN
-    UPDATE words_to_overwrite SET deleted = deleted + 1;
-END;
-CREATE TRIGGER words_of_turn_left AFTER DELETE ON chat_turns BEGIN
-    UPDATE words_to_overwrite SET deleted = deleted + 1;
-END;
-CREATE TRIGGER words_of_label_left AFTER DELETE ON labels BEGIN
-    UPDATE words_to_overwrite SET deleted = deleted + 1;
-END;
-CREATE TRIGGER words_of_label_changed AFTER UPDATE OF question, text, evidence, circumstances ON labels BEGIN
-    UPDATE words_to_overwrite SET deleted = deleted + 1;
-END;
-CREATE TRIGGER words_of_pin_left AFTER DELETE ON pins BEGIN
-    UPDATE words_to_overwrite SET deleted = deleted + 1;
-END;
-CREATE TRIGGER words_of_web_answer_left AFTER DELETE ON web_cache BEGIN
-    UPDATE words_to_overwrite SET deleted = deleted + 1;
-END;
 """
+_LOST_WORDS = (
+    ("chunk_left", "DELETE ON chunks"),
+    ("document_left", "DELETE ON documents"),
+    ("name_left", "UPDATE OF name ON documents"),
+    ("run_left", "DELETE ON runs"),
+    ("run_changed", "UPDATE OF question, record ON runs"),
+    ("chat_left", "DELETE ON chats"),
+    # A chat that is named after its first question, and a turn that gets its answer, lose no words.
+    ("title_left", "UPDATE OF title ON chats\nWHEN new.title != old.title AND old.title != 'New chat'"),
+    ("turn_left", "DELETE ON chat_turns"),
+    ("label_left", "DELETE ON labels"),
+    ("label_changed", "UPDATE OF question, text, evidence, circumstances ON labels"),
+    ("pin_left", "DELETE ON pins"),
+    ("web_answer_left", "DELETE ON web_cache"),
+)
+"""Triggers that count rows whose words are deleted: the end of the name, and the event."""
+SCHEMA += "".join(
+    f"CREATE TRIGGER words_of_{name} AFTER {event} BEGIN\n"  # noqa: S608 - our own names
+    "    UPDATE words_to_overwrite SET deleted = deleted + 1;\nEND;\n"
+    for name, event in _LOST_WORDS
+)
 """The schema of 0.1.0."""
 MIGRATIONS: tuple[str, ...] = ()
 """Migration scripts, one per schema version after the first. Each upgrades a database from the previous version."""

@@ -19,7 +19,7 @@ from localcrag.records.documents import Chunk
 from localcrag.settings import load
 from localcrag.storage.collections import chunks
 from localcrag.storage.collections.document_store import DocumentStore
-from localcrag.storage.collections.queries import texts_of
+from localcrag.storage.collections.sqlite_collection import SqliteCollection
 from localcrag.storage.database import Database
 from tests.support.api_process import running_api
 from tests.support.app_process import running_app
@@ -46,7 +46,7 @@ def test_what_changes_in_a_folder_is_in_its_collection_soon(
     began = time.monotonic()
 
     def in_step(texts: dict[str, str]) -> None:
-        while texts_of(database, "default") != texts:
+        while SqliteCollection(database, "default", Path()).texts() != texts:
             assert time.monotonic() < began + LONGEST < began + RESCAN_SECONDS
             time.sleep(0.1)
 

@@ -113,8 +113,8 @@ def tags(database: Database, collection: str = "c") -> dict[str, tuple[str, ...]
 def test_tags_stay_with_a_document_and_those_of_a_folder_come_to_what_is_added_there(database: Database) -> None:
     store = put(database, "house/a.txt")
     put(database, "b.txt")
-    queries.tag(database, "c", ["house/a.txt", "b.txt"], ["  #read   me ", "tax"])
-    queries.tag(database, "c", ["house/"], ["home"])
+    queries.change_tags(database, "c", ["house/a.txt", "b.txt"], add=["  #read   me ", "tax"], remove=[])
+    queries.change_tags(database, "c", ["house/"], add=["home"], remove=[])
     put(database, "house/attic/new.txt")
     put(database, "house/a.txt")
     assert tags(database) == {
@@ -126,8 +126,8 @@ def test_tags_stay_with_a_document_and_those_of_a_folder_come_to_what_is_added_t
     put(database, "x.txt", "other")
     move_documents(database, ["moved.txt"], "c", "other")
     assert tags(database, "other") == {"moved.txt": ("read me", "tax"), "x.txt": ()}
-    queries.untag(database, "c", ["b.txt"], ["TAX", "never"])
-    queries.untag(database, "c", ["house/"], ["home"])
+    queries.change_tags(database, "c", ["b.txt"], add=[], remove=["TAX", "never"])
+    queries.change_tags(database, "c", ["house/"], add=[], remove=["home"])
     assert tags(database) == {"b.txt": ("read me",), "house/attic/new.txt": ()}
     store.delete("b.txt")
     assert [row["tag"] for row in database.rows("SELECT tag FROM document_tags")] == ["read me", "tax"]
@@ -137,10 +137,10 @@ def test_tags_that_are_none_and_places_that_there_are_not_are_refused_and_nothin
     put(database, "a.txt")
     for word in ("", " # ", "a,b", "a*", "x" * 51):
         with pytest.raises(NameRefused):
-            queries.tag(database, "c", ["a.txt"], ["fine", word])
+            queries.change_tags(database, "c", ["a.txt"], add=["fine", word], remove=[])
     for name in ("a.txtx", "house/", "a.txt/"):
         with pytest.raises(UnknownDocument):
-            queries.tag(database, "c", ["a.txt", name], ["fine"])
+            queries.change_tags(database, "c", ["a.txt", name], add=["fine"], remove=[])
     assert tags(database) == {"a.txt": ()}
 
 

@@ -8,6 +8,7 @@ what it expects to be refused: `@pytest.mark.refused("192.0.2.*:80", "nobody.exa
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -47,9 +48,17 @@ def pytest_configure(config: pytest.Config) -> None:
     folder = TemporaryDirectory(prefix="localcrag-refusals-")
     config.add_cleanup(folder.cleanup)
     file = Path(folder.name) / FILE_NAME
-    egress_log.log_refusals_to(file)
-    config.add_cleanup(lambda: egress_log.log_refusals_to(None))
+    os.environ[egress_log.REFUSALS_VARIABLE] = str(file)
+    egress_log._refusals = opened = egress_log._opened(str(file))
+    assert opened is not None
+    config.add_cleanup(lambda: _stop(opened))
     config.stash[KEPT] = Refusals(file)
+
+
+def _stop(opened: int) -> None:
+    egress_log._refusals = None
+    os.close(opened)
+    del os.environ[egress_log.REFUSALS_VARIABLE]
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)  # Outermost: whatever the test's fixtures started has ended by then.

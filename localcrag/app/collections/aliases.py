@@ -98,7 +98,7 @@ class Tags:
     ) -> None:
         """Add and remove tags of documents, by any of their names, or of folders, whose names end with "/".
 
-        See localcrag.storage.collections.queries.tag.
+        See localcrag.storage.collections.queries.change_tags.
         """
         own = self._named.own(names, collection)
         self._locator.of(self._settings.collection(collection)).tag(own, put, take)

@@ -37,8 +37,8 @@ from localcrag.records.ingest import (
     WatchedFolder,
 )
 from localcrag.records.restriction import parent_folders
-from localcrag.storage.collections.folder_store import FolderStore, now
-from localcrag.storage.database import Database
+from localcrag.storage.collections.folder_store import FolderStore
+from localcrag.storage.database import Database, now
 from localcrag.storage.protocol import CollectionBackend
 from localcrag.text.translation import gettext as _
 

@@ -17,6 +17,9 @@ from localcrag.text.titles import passage_context, title_from_name
 
 LONGEST_NAME = 100
 """Maximum number of characters of a collection's name."""
+_RENAME = "UPDATE documents SET name = ? WHERE collection_id = ? AND name = ?"
+_NAMES = "SELECT d.name FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?1"
+_HOMES = "FROM collection_homes h JOIN collections k ON k.id = h.collection_id"
 _TABLES_BY_NAME = ("collection_settings", "labels", "pins", "calibrations", "chats")
 """Tables that refer to a collection by its name. Runs do, too, and repeat the name in their record."""
 
@@ -47,20 +50,6 @@ def reassign_history(
     )
 
 
-def make_collection(
-    connection: sqlite3.Connection, name: str, *, embedder: str, dimension: int, created_at: str
-) -> str:
-    """Create an empty collection and return its name. Raises NameRefused, also if the name is taken."""
-    name = normalised_name(name, "collection")
-    require_unused_name(connection, name)
-    connection.execute("DELETE FROM collection_settings WHERE collection = ?", (name,))
-    connection.execute(
-        "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, ?, ?, ?)",
-        (name, embedder, dimension, created_at),
-    )
-    return name
-
-
 def require_unused_name(connection: sqlite3.Connection, name: str) -> None:
     """Raise NameRefused if there is a collection of that name."""
     if connection.execute("SELECT 1 FROM collections WHERE name = ?", (name,)).fetchone():
@@ -80,11 +69,8 @@ def delete_collection(database: Database, name: str) -> None:
 
 def delete_attachments(connection: sqlite3.Connection, collection: int, name: str) -> int:
     """Remove the documents that are part of another one, such as the attachments of an e-mail; return their number."""
-    within = f"{name}/"
-    gone = connection.execute(
-        "DELETE FROM documents WHERE collection_id = ? AND substr(name, 1, ?) = ?", (collection, len(within), within)
-    )
-    return gone.rowcount
+    sql = "DELETE FROM documents WHERE collection_id = ? AND substr(name, 1, ?) = ?"
+    return connection.execute(sql, (collection, len(name) + 1, f"{name}/")).rowcount
 
 
 def rename_document(database: Database, collection: str, old: str, new: str) -> None:
@@ -94,16 +80,19 @@ def rename_document(database: Database, collection: str, old: str, new: str) -> 
         collection_id = collection_row(connection, collection)["id"]
         if new == old:
             return
-        if connection.execute(
-            "SELECT 1 FROM documents WHERE collection_id = ? AND name = ?", (collection_id, new)
-        ).fetchone():
+        if find_document(connection, collection_id, new) is not None:
             raise name_taken(collection, new)
-        changed = connection.execute(
-            "UPDATE documents SET name = ? WHERE collection_id = ? AND name = ?", (new, collection_id, old)
-        )
+        changed = connection.execute(_RENAME, (new, collection_id, old))
         if not changed.rowcount:
-            raise UnknownDocument(f"The collection “{collection}” has no document “{old}” any more.")
+            raise document_gone(collection, old)
         index_new_name(connection, collection_id, new)
+
+
+def find_document(connection: sqlite3.Connection, collection_id: int, name: str) -> int | None:
+    """Return the id of the document of that name, or None."""
+    sql = "SELECT id FROM documents WHERE collection_id = ? AND name = ?"
+    row = connection.execute(sql, (collection_id, name)).fetchone()
+    return row["id"] if row else None
 
 
 def index_new_name(connection: sqlite3.Connection, collection_id: int, name: str) -> None:
@@ -120,8 +109,7 @@ def index_new_name(connection: sqlite3.Connection, collection_id: int, name: str
         connection.execute("UPDATE chunks SET front = ? WHERE id = ?", (front, row["id"]))
         insert = "INSERT INTO chunks_fts (rowid, text, front) VALUES (?, ?, ?)"
         connection.execute(insert, (row["id"], row["text"], front))
-    sql = "SELECT id FROM documents WHERE collection_id = ? AND name = ?"
-    full_text.index_stems(connection, connection.execute(sql, (collection_id, name)).fetchone()["id"])
+    full_text.index_stems(connection, find_document(connection, collection_id, name) or 0)
 
 
 def move_documents(database: Database, names: Sequence[str], origin: str, target: str) -> None:
@@ -135,30 +123,28 @@ def move_documents(database: Database, names: Sequence[str], origin: str, target
         if (old["embedder"], old["dimension"]) != (new["embedder"], new["dimension"]):
             raise embedders_differ(origin, old["embedder"], target, new["embedder"])
         for name in names:
-            if connection.execute(
-                "SELECT 1 FROM documents WHERE collection_id = ? AND name = ?", (new["id"], name)
-            ).fetchone():
+            if find_document(connection, new["id"], name) is not None:
                 raise name_taken(target, name)
             _move(connection, name, origin, old["id"], new["id"])
 
 
 def _move(connection: sqlite3.Connection, name: str, origin: str, old: int, new: int) -> None:
-    row = connection.execute("SELECT id FROM documents WHERE collection_id = ? AND name = ?", (old, name)).fetchone()
-    if row is None:
-        raise UnknownDocument(f"The collection “{origin}” has no document “{name}” any more.")
-    connection.execute("UPDATE documents SET collection_id = ? WHERE id = ?", (new, row["id"]))
+    document = find_document(connection, old, name)
+    if document is None:
+        raise document_gone(origin, name)
+    connection.execute("UPDATE documents SET collection_id = ? WHERE id = ?", (new, document))
     # The chunks get new ids, because a vector index does not add an id again that it has marked as deleted.
     columns = f"{COLUMNS}, front"
-    chunks = connection.execute(f"SELECT id, {columns} FROM chunks WHERE document_id = ?", (row["id"],))  # noqa: S608
+    chunks = connection.execute(f"SELECT id, {columns} FROM chunks WHERE document_id = ?", (document,))  # noqa: S608
     for chunk_id, *fields in chunks.fetchall():
         added = connection.execute(
             f"INSERT INTO chunks (document_id, {columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-            (row["id"], *fields),
+            (document, *fields),
         ).lastrowid
         # Before the chunk is deleted: the deletion would cascade to its vector.
         connection.execute("UPDATE vectors SET chunk_id = ? WHERE chunk_id = ?", (added, chunk_id))
         connection.execute("DELETE FROM chunks WHERE id = ?", (chunk_id,))
-    full_text.index_stems(connection, row["id"])
+    full_text.index_stems(connection, document)
 
 
 def collection_row(connection: sqlite3.Connection, name: str) -> sqlite3.Row:
@@ -175,6 +161,11 @@ def embedders_differ(origin: str, origin_embedder: str, target: str, target_embe
         f"“{origin}” was indexed with {origin_embedder} and “{target}” with {target_embedder}: their vectors cannot be "
         f"in one collection. Embed one of them anew: localcrag ingest --re-embed --collection {target}"
     )
+
+
+def document_gone(collection: str, name: str) -> UnknownDocument:
+    """Return the error for a document that was there and is gone."""
+    return UnknownDocument(f"The collection “{collection}” has no document “{name}” any more.")
 
 
 def name_taken(collection: str, name: str) -> NameRefused:
@@ -203,7 +194,6 @@ class SqliteNames:
 
         Raises UnknownCollection and StoreError.
         """
-        rename = "UPDATE documents SET name = ? WHERE collection_id = ? AND name = ?"
         with self._database.transaction() as connection:
             collection_id = collection_row(connection, self._collection)["id"]
             # Rename by way of temporary names that no document can have, in case documents swap names.
@@ -211,11 +201,11 @@ class SqliteNames:
             moved = {
                 temporary_name: new
                 for temporary_name, (old, new) in temporary.items()
-                if connection.execute(rename, (temporary_name, collection_id, old)).rowcount
+                if connection.execute(_RENAME, (temporary_name, collection_id, old)).rowcount
             }
             for temporary_name, new in moved.items():
                 connection.execute("DELETE FROM documents WHERE collection_id = ? AND name = ?", (collection_id, new))
-                connection.execute(rename, (new, collection_id, temporary_name))
+                connection.execute(_RENAME, (new, collection_id, temporary_name))
                 index_new_name(connection, collection_id, new)
 
     def there(self, names: Iterable[str]) -> set[str]:
@@ -224,26 +214,19 @@ class SqliteNames:
             "SELECT d.name FROM json_each(?) j CROSS JOIN collections k CROSS JOIN documents d "
             "ON d.collection_id = k.id AND d.name = j.value WHERE k.name = ?"
         )
-        return {row["name"] for row in self._database.rows(sql, json.dumps([*names]), self._collection)}
+        return set(self._database.column(sql, json.dumps([*names]), self._collection))
 
     def within(self, name: str) -> list[str]:
         """Return the names of that document, if it exists, and of its parts (such as attachments), in order."""
         # All names that begin with “name/” are between “name/” and “name0”, because “0” is the next character after
         # “/”. The database's index finds such a range quickly.
-        sql = (
-            "SELECT d.name FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?1 "
-            "AND (d.name = ?2 OR d.name > ?2 || '/' AND d.name < ?2 || '0') ORDER BY d.name"
-        )
-        return [row["name"] for row in self._database.rows(sql, self._collection, name)]
+        sql = f"{_NAMES} AND (d.name = ?2 OR d.name > ?2 || '/' AND d.name < ?2 || '0') ORDER BY d.name"
+        return self._database.column(sql, self._collection, name)
 
     def find_by_checksum(self, sha256: str) -> str | None:
         """Return the first name, in order, of a document with that checksum, or None."""
-        sql = (
-            "SELECT d.name FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? "
-            "AND d.sha256 = ? ORDER BY d.name LIMIT 1"
-        )
-        rows = self._database.rows(sql, self._collection, sha256)
-        return rows[0]["name"] if rows else None
+        name: str | None = self._database.value(f"{_NAMES} AND d.sha256 = ?2 ORDER BY d.name", self._collection, sha256)
+        return name
 
 
 class MoveState(StrEnum):
@@ -269,27 +252,18 @@ class ServerLocation:
 
 def server_location(database: Database, collection: str) -> ServerLocation | None:
     """Return the server of a collection, or None if it is in this database and is not moving. Raises StoreError."""
-    rows = database.rows(
-        "SELECT h.* FROM collection_homes h JOIN collections k ON k.id = h.collection_id WHERE k.name = ?", collection
-    )
+    rows = database.rows(f"SELECT h.* {_HOMES} WHERE k.name = ?", collection)
     return ServerLocation(rows[0]["address"], rows[0]["number"], MoveState(rows[0]["state"])) if rows else None
 
 
 def names_on_servers(database: Database) -> list[str]:
     """Return the names of the collections that are on a server. Raises StoreError."""
-    rows = database.rows(
-        "SELECT k.name FROM collection_homes h JOIN collections k ON k.id = h.collection_id WHERE h.state = ? "
-        "ORDER BY k.name",
-        MoveState.THERE,
-    )
-    return [row["name"] for row in rows]
+    return database.column(f"SELECT k.name {_HOMES} WHERE h.state = ? ORDER BY k.name", MoveState.THERE)
 
 
 def server_addresses(database: Database) -> list[tuple[str, str]]:
     """Return the collections that are on a server, or moving, with its address. Raises StoreError."""
-    rows = database.rows(
-        "SELECT k.name, h.address FROM collection_homes h JOIN collections k ON k.id = h.collection_id ORDER BY k.name"
-    )
+    rows = database.rows(f"SELECT k.name, h.address {_HOMES} ORDER BY k.name")
     return [(row["name"], row["address"]) for row in rows]
 
 

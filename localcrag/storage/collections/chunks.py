@@ -23,29 +23,30 @@ from localcrag.text.titles import passage_context, title_from_name, with_context
 
 NAMES_AND_TITLES = "SELECT d.id, d.name, d.title FROM documents d"
 """The query for the rows that `titles_of` needs; a condition can follow."""
+_OF_COLLECTION = (
+    "FROM chunks c JOIN documents d ON d.id = c.document_id JOIN collections k ON k.id = d.collection_id "
+    "WHERE k.name = ?"
+)
+_COLLECTION_FILTER = f"SELECT c.id {_OF_COLLECTION}"
 
 
 def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
     """Return the id and the text to embed of each chunk of a collection, shortest text first."""
-    rows = database.rows(
-        "SELECT c.id, c.text, c.section, c.lead, c.document_id FROM chunks c JOIN documents d ON d.id = c.document_id "
-        "JOIN collections k ON k.id = d.collection_id WHERE k.name = ?",
-        collection,
-    )
+    rows = database.rows(f"SELECT c.id, c.text, c.section, c.lead, c.document_id {_OF_COLLECTION}", collection)
     # A document that is deleted between the two queries has no title; replace_vectors then refuses its vectors.
     titles = titles_of(
         database.rows(f"{NAMES_AND_TITLES} JOIN collections k ON k.id = d.collection_id WHERE k.name = ?", collection)
     )
-    return sorted(_in_context(rows, titles).items(), key=lambda text: len(text[1]))
+    return sorted(texts_in_context(rows, titles).items(), key=lambda text: len(text[1]))
 
 
 def embedded_texts(database: Database, document: int) -> dict[int, str]:
     """Return the texts that were embedded for a document's chunks, by chunk id."""
     rows = database.rows("SELECT id, text, section, lead, document_id FROM chunks WHERE document_id = ?", document)
-    return _in_context(rows, titles_of(database.rows(f"{NAMES_AND_TITLES} WHERE d.id = ?", document)))
+    return texts_in_context(rows, titles_of(database.rows(f"{NAMES_AND_TITLES} WHERE d.id = ?", document)))
 
 
-def _in_context(rows: Iterable[sqlite3.Row], titles: Mapping[int, str]) -> dict[int, str]:
+def texts_in_context(rows: Iterable[sqlite3.Row | Mapping[str, Any]], titles: Mapping[int, str]) -> dict[int, str]:
     """Return the texts to embed, by chunk id."""
     return {
         row["id"]: with_context(titles.get(row["document_id"]), row["text"], section=row["section"], lead=row["lead"])
@@ -61,26 +62,30 @@ def replace_vectors(
     Raises StoreError if the collection's chunks are not exactly those in `vectors`; then nothing has changed.
     """
     with database.transaction() as connection:
-        now = connection.execute(
-            "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id "
-            "JOIN collections k ON k.id = d.collection_id WHERE k.name = ?",
-            (collection,),
-        )
+        now = connection.execute(_COLLECTION_FILTER, (collection,))
         if {row["id"] for row in now} != set(vectors):
-            raise StoreError(
-                f"The collection “{collection}” changed while it was being re-indexed. Its index was not replaced. "
-                "Wait until no other localcrag adds documents, and try again."
-            )
+            raise changed_meanwhile(collection)
         connection.executemany(
             "UPDATE vectors SET vector = ? WHERE chunk_id = ?",
             [(vector_bytes(vector), chunk_id) for chunk_id, vector in vectors.items()],
         )
-        connection.execute(
-            "UPDATE collections SET embedder = ?, dimension = ? WHERE name = ?", (embedder, dimension, collection)
-        )
-        connection.execute(
-            "DELETE FROM index_files WHERE collection_id = (SELECT id FROM collections WHERE name = ?)", (collection,)
-        )
+        _set_embedder(connection, collection, embedder, dimension)
+
+
+def changed_meanwhile(collection: str) -> StoreError:
+    """Return the error for a collection whose chunks are not those that new vectors were computed for."""
+    return StoreError(
+        f"The collection “{collection}” changed while it was being re-indexed. Its index was not replaced. Wait until "
+        "no other localcrag adds documents, and try again."
+    )
+
+
+def _set_embedder(connection: sqlite3.Connection, collection: str, embedder: str, dimension: int) -> None:
+    """Record another embedding model, and remove the index files, which contain the old model's vectors."""
+    sql = "UPDATE collections SET embedder = ?, dimension = ? WHERE name = ? RETURNING id"
+    row = connection.execute(sql, (embedder, dimension, collection)).fetchone()
+    if row:
+        connection.execute("DELETE FROM index_files WHERE collection_id = ?", (row["id"],))
 
 
 def titles_of(rows: Iterable[sqlite3.Row | Mapping[str, Any]]) -> dict[int, str]:
@@ -135,33 +140,23 @@ def title_to_store(title: str | None, name: str) -> str | None:
     return None if title == title_from_name(name) else title
 
 
-_COLLECTION_FILTER = (
-    "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id JOIN collections k ON k.id = d.collection_id "
-    "WHERE k.name = ?"
-)
-
-
 def discard_outdated(database: Database, collection: str, embedder: str) -> None:
     """Remove new vectors of a collection that were computed with another embedding model. Raises StoreError."""
-    with database.transaction() as connection:
-        connection.execute(
-            f"DELETE FROM new_vectors WHERE embedder != ? AND chunk_id IN ({_COLLECTION_FILTER})",  # noqa: S608 - our own SQL
-            (embedder, collection),
-        )
+    sql = f"DELETE FROM new_vectors WHERE embedder != ? AND chunk_id IN ({_COLLECTION_FILTER})"  # noqa: S608 - our own SQL
+    database.run(sql, embedder, collection)
 
 
 def interrupted_collections(database: Database) -> list[str]:
     """Return the names of the collections with new vectors: re-indexing them was interrupted. Raises StoreError."""
-    rows = database.rows(
+    return database.column(
         "SELECT name FROM collections k WHERE EXISTS (SELECT 1 FROM new_vectors n JOIN chunks c ON c.id = n.chunk_id "
         "JOIN documents d ON d.id = c.document_id WHERE d.collection_id = k.id) ORDER BY name"
     )
-    return [row["name"] for row in rows]
 
 
 def missing_vectors(database: Database, collection: str) -> tuple[list[tuple[int, str]], int]:
     """Return the id and text of the chunks without a new vector, shortest first, and the number of all chunks."""
-    finished = {row["chunk_id"] for row in database.rows("SELECT chunk_id FROM new_vectors")}
+    finished = set(database.column("SELECT chunk_id FROM new_vectors"))
     texts = chunk_texts(database, collection)
     return [one for one in texts if one[0] not in finished], len(texts)
 
@@ -194,11 +189,5 @@ def use_new_vectors(database: Database, collection: str, *, embedder: str, dimen
             (collection,),
         )
         connection.execute(f"DELETE FROM new_vectors WHERE chunk_id IN ({_COLLECTION_FILTER})", (collection,))  # noqa: S608
-        # The index files contain the old model's vectors, so they are removed below.
-        connection.execute(
-            "UPDATE collections SET embedder = ?, dimension = ? WHERE name = ?", (embedder, dimension, collection)
-        )
-        connection.execute(
-            "DELETE FROM index_files WHERE collection_id = (SELECT id FROM collections WHERE name = ?)", (collection,)
-        )
+        _set_embedder(connection, collection, embedder, dimension)
         return True

@@ -18,9 +18,8 @@ import secrets
 import sqlite3
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -201,31 +200,26 @@ def checked_document(one: DocumentRow, dimension: int) -> StoredDocument:
     )  # fmt: skip
 
 
-def checked_description(values: Mapping[str, str]) -> dict[str, Any]:
+def checked_description(values: Mapping[str, str]) -> AboutCollection:
     """Check the file's description of its collection, and return it. Raises DamagedFile."""
     try:
         about = {key: json.loads(value) for key, value in values.items()}
         name, tags = _line(about["name"]), about["folder_tags"]
-        fields = {
-            "name": name,
-            "embedder": about["embedder"],
-            "dimension": about["dimension"],
-            "documents": about["documents"],
-            "preset": about["preset"] if about["preset"] in {None, *Preset} else None,
-            # An unknown mode becomes NEVER, so that nothing is sent.
-            "web": about["web"] if about["web"] in {None, *WebMode} else WebMode.NEVER,
-            "folder_tags": {_name(folder): [_tag(tag) for tag in words] for folder, words in tags.items()},
-        }
+        embedder, dimension, documents = about["embedder"], about["dimension"], about["documents"]
+        preset = about["preset"] if about["preset"] in {None, *Preset} else None
+        # An unknown mode becomes NEVER, so that nothing is sent.
+        web = about["web"] if about["web"] in {None, *WebMode} else WebMode.NEVER
+        folder_tags = {_name(folder): [_tag(tag) for tag in words] for folder, words in tags.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise DamagedFile(f"what it says of the collection is not right ({type(error).__name__})") from error
     if not (name and len(name) <= LONGEST_NAME):
         raise DamagedFile("its collection has no name, or one that is too long")
-    if not (isinstance(fields["embedder"], str) and _EMBEDDER.fullmatch(fields["embedder"])):
+    if not (isinstance(embedder, str) and _EMBEDDER.fullmatch(embedder)):
         raise DamagedFile("it names no embedding model")
-    numbers = (fields["dimension"], fields["documents"])
-    if any(type(one) is not int for one in numbers) or not 1 <= numbers[0] <= MOST_DIMENSIONS or numbers[1] < 0:
+    are_numbers = type(dimension) is int and type(documents) is int
+    if not (are_numbers and 1 <= dimension <= MOST_DIMENSIONS and documents >= 0):
         raise DamagedFile("numbers in it are not right")
-    return fields
+    return AboutCollection(name, embedder, dimension, documents, preset, web, folder_tags)
 
 
 def _name(name: str) -> str:
@@ -255,9 +249,7 @@ def _chunk(chunk: Chunk, document: _Document, name: str) -> Chunk:
     _require(0 <= chunk.start <= chunk.end <= len(document.text), name, "place of a chunk")
     _require(chunk.page is None or 1 <= chunk.page <= MOST_PAGES, name, "page of a chunk")
     _require(chunk.confidence is None or 0 <= chunk.confidence <= 1, name, "confidence of a chunk")
-    return Chunk(
-        chunk.page, chunk.start, chunk.end, chunk.text, _line(chunk.section), chunk.lead, chunk.confidence, chunk.rows
-    )
+    return replace(chunk, section=_line(chunk.section))
 
 
 def _scan(scan: StoredScan, name: str) -> StoredScan:
@@ -267,16 +259,15 @@ def _scan(scan: StoredScan, name: str) -> StoredScan:
             _SCANNED.validate_python(ScannedPage.of(json.loads(scan.read)))
         except (ValidationError, ValueError, TypeError, KeyError, AttributeError) as error:
             raise DamagedFile(f"what was recognised on page {scan.page} of “{name}” is not right") from error
-    return StoredScan(scan.page, scan.read, scan.confidence, scan.seconds, _line(scan.error), scan.in_text)
+    return replace(scan, error=_line(scan.error))
 
 
 def _vectors(vectors: bytes, chunks: int, dimension: int, name: str) -> list[bytes]:
     _require(len(vectors) == chunks * dimension * _FLOAT_BYTES, name, "number of vectors")
     rows = np.frombuffer(vectors, "<f4").reshape(chunks, dimension)
     lengths = np.linalg.norm(rows, axis=1)
-    _require(
-        bool(np.isfinite(lengths).all() and (np.abs(lengths - 1) < LENGTH_TOLERANCE).all()), name, "length of a vector"
-    )
+    # A comparison with NaN is false.
+    _require((np.abs(lengths - 1) < LENGTH_TOLERANCE).all(), name, "length of a vector")
     return [row.tobytes() for row in rows]
 
 
@@ -324,12 +315,8 @@ class CollectionWriter:
             self._temporary.unlink(missing_ok=True)
             os.close(os.open(self._temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
             self._connection = sqlite3.connect(self._temporary, isolation_level=None, check_same_thread=False)
-            for statement in (
-                f"PRAGMA application_id = {APPLICATION_ID}",
-                f"PRAGMA user_version = {FORMAT_VERSION}",
-                *SCHEMA,
-                "BEGIN",
-            ):
+            header = (f"PRAGMA application_id = {APPLICATION_ID}", f"PRAGMA user_version = {FORMAT_VERSION}")
+            for statement in (*header, *SCHEMA, "BEGIN"):
                 self._connection.execute(statement)
         except (OSError, sqlite3.Error) as error:
             raise self._unwritable(error) from error
@@ -438,7 +425,7 @@ class CollectionReader:
                 raise DamagedFile("parts of it were changed or are missing")
             values = dict(self._connection.execute("SELECT key, value FROM about").fetchall())
             digest = values.pop("digest", "")
-            about = AboutCollection(**checked_description(values))
+            about = checked_description(values)
             numbers = self._connection.execute("SELECT count(*), max(number), min(number) FROM documents").fetchone()
             if about.documents and tuple(numbers) != (about.documents, about.documents, 1):
                 raise DamagedFile("documents are missing in it")

@@ -9,7 +9,6 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,10 +18,7 @@ from localcrag.records.documents import Chunk, Document, ScannedPage
 from localcrag.records.errors import StoreError, UnknownCollection
 from localcrag.records.ingest import OriginalFile
 from localcrag.records.protocols import Vectors
-from localcrag.storage.collections import admin, index_folder, queries
-from localcrag.storage.collections import full_text as chunk_changes
-from localcrag.storage.collections import full_text as stem_index
-from localcrag.storage.collections import full_text as word_search
+from localcrag.storage.collections import admin, full_text, index_folder, queries
 from localcrag.storage.collections.chunks import (
     NAMES_AND_TITLES,
     chunk_from,
@@ -41,15 +37,13 @@ from localcrag.storage.collections.queries import (
     embedder_mismatch,
     no_document,
 )
-from localcrag.storage.database import Database
+from localcrag.storage.database import Database, now
 from localcrag.storage.files import keep_file
 from localcrag.storage.schema import IS_VISIBLE
 from localcrag.text.titles import BEGINNING, find_title
 
 if TYPE_CHECKING:
     from localcrag.storage.collections.vector_index import ChunkIndex
-
-_SCAN = "SELECT s.* FROM scans s WHERE s.document_id = ?"
 
 
 class ScanStore:
@@ -66,45 +60,40 @@ class ScanStore:
 
     def original(self, document: Document) -> bytes | None:
         """Return a document's file, or None if the document is gone."""
-        rows = self._database.rows("SELECT data FROM originals WHERE document_id = ?", document.id)
-        return rows[0]["data"] if rows else None
+        data: bytes | None = self._database.value("SELECT data FROM originals WHERE document_id = ?", document.id)
+        return data
 
     def text(self, document: Document) -> str:
         """Return a document's text, or "" if the document is gone."""
-        rows = self._database.rows("SELECT text FROM documents WHERE id = ?", document.id)
-        return str(rows[0]["text"]) if rows else ""
+        return str(self._database.value("SELECT text FROM documents WHERE id = ?", document.id) or "")
 
     def waiting(self, document: Document) -> list[int]:
         """Return the numbers of the pages that still wait for text recognition, in order."""
-        rows = self._database.rows(f"{_SCAN} AND read IS NULL AND error IS NULL ORDER BY page", document.id)
-        return [row["page"] for row in rows]
+        sql = "SELECT page FROM scans WHERE document_id = ? AND read IS NULL AND error IS NULL ORDER BY page"
+        return self._database.column(sql, document.id)
 
     def read(self, document: Document) -> dict[int, ScannedPage]:
         """Return the recognised pages of a document, by page number."""
-        rows = self._database.rows(f"{_SCAN} AND read IS NOT NULL", document.id)
+        rows = self._database.rows("SELECT * FROM scans WHERE document_id = ? AND read IS NOT NULL", document.id)
         return {row["page"]: ScannedPage.of(json.loads(row["read"])) for row in rows}
 
     def keep(self, document: Document, page: int, read: ScannedPage, seconds: float) -> None:
         """Store the recognised content of a page, unless the document is gone. Raises StoreError."""
         content = json.dumps(read.plain(), ensure_ascii=False)
         sql = "UPDATE scans SET read = ?, confidence = ?, seconds = ? WHERE document_id = ? AND page = ?"
-        with self._database.transaction() as connection:
-            connection.execute(sql, (content, read.confidence, seconds, document.id, page))
+        self._database.run(sql, content, read.confidence, seconds, document.id, page)
 
     def record_failure(self, document: Document, page: int, error: str) -> None:
         """Store why a page could not be recognised, unless the document is gone. Raises StoreError."""
-        sql = "UPDATE scans SET error = ? WHERE document_id = ? AND page = ?"
-        with self._database.transaction() as connection:
-            connection.execute(sql, (error, document.id, page))
+        self._database.run("UPDATE scans SET error = ? WHERE document_id = ? AND page = ?", error, document.id, page)
 
     def retry_failed(self) -> None:
         """Queue the pages that failed for text recognition again. Raises StoreError."""
-        with self._database.transaction() as connection:
-            connection.execute(
-                "UPDATE scans SET error = NULL WHERE document_id IN (SELECT d.id FROM documents d "
-                "JOIN collections k ON k.id = d.collection_id WHERE k.name = ?)",
-                (self._collection,),
-            )
+        self._database.run(
+            "UPDATE scans SET error = NULL WHERE document_id IN (SELECT d.id FROM documents d "
+            "JOIN collections k ON k.id = d.collection_id WHERE k.name = ?)",
+            self._collection,
+        )
 
     def vectors(self, document: Document) -> dict[str, Vectors]:
         """Return the vectors of a document's chunks, each under the text that was embedded."""
@@ -156,19 +145,6 @@ def collections_to_recognise(database: Database) -> dict[str, str]:
     return {row["name"]: row["embedder"] for row in rows}
 
 
-def recognised_page(database: Database, collection: str, name: str, page: int) -> ScannedPage | None:
-    """Return the recognised content of a page, or None if there is none."""
-    rows = database.rows(
-        "SELECT s.read FROM scans s JOIN documents d ON d.id = s.document_id "
-        "JOIN collections k ON k.id = d.collection_id "
-        "WHERE k.name = ? AND d.name = ? AND s.page = ? AND s.read IS NOT NULL",
-        collection,
-        name,
-        page,
-    )
-    return ScannedPage.of(json.loads(rows[0]["read"])) if rows else None
-
-
 def recognised_pages(connection: sqlite3.Connection, collection: int, name: str, sha256: str) -> dict[int, sqlite3.Row]:
     """Return the recognised pages of a document, by page, if its stored file has this checksum."""
     rows = connection.execute(
@@ -215,14 +191,14 @@ class DocumentStore:
             connection.execute(
                 "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, ?, ?, ?) "
                 "ON CONFLICT (name) DO NOTHING",
-                (collection, embedder, dimension, _now()),
+                (collection, embedder, dimension, now()),
             )
             row = connection.execute("SELECT id FROM collections WHERE name = ?", (collection,)).fetchone()
             self.id: int = row["id"]
             row = connection.execute(_COLLECTION, (self.id,)).fetchone()
         self._require_embedder(row)
-        self.languages = stem_index.LanguageCounter(database, self.id)
-        self._chunks = chunk_changes.ChunkCounter(database, self.id)
+        self.languages = full_text.UntilChanged(database, self._count_languages)
+        self._chunks = full_text.UntilChanged(database, self._count_chunks)
 
     def documents(self) -> list[Document]:
         """Return all documents, sorted by name."""
@@ -236,8 +212,8 @@ class DocumentStore:
     def twin(self, sha256: str, exclude: str) -> str | None:
         """Return the first name, in order, of a document other than `exclude` with that checksum, or None."""
         sql = "SELECT name FROM documents WHERE collection_id = ? AND sha256 = ? AND name != ? ORDER BY name LIMIT 1"
-        rows = self._database.rows(sql, self.id, sha256, exclude)
-        return rows[0]["name"] if rows else None
+        name: str | None = self._database.value(sql, self.id, sha256, exclude)
+        return name
 
     def put(
         self,
@@ -269,31 +245,31 @@ class DocumentStore:
             read = recognised_pages(connection, self.id, name, sha256)
             tags = queries.tags_of(connection, self.id, name)
             self._delete(connection, name)
-            document_id = connection.execute(
+            own_title = title_to_store(title, name)
+            document: int = connection.execute(
                 "INSERT INTO documents (collection_id, name, sha256, media_type, pages, text, added_at, dated, title, "
-                "characters) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (
-                    *(self.id, name, sha256, media_type, pages, text, _now(), dated, title_to_store(title, name)),
-                    len(text),
-                ),
-            ).lastrowid
-            put_chunks(connection, document_id or 0, stored_chunks(title, chunks, vectors))
-            queue_pages(connection, document_id or 0, unread, read)
-            queries.add_tags(connection, document_id or 0, tags)
+                "characters) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
+                (self.id, name, sha256, media_type, pages, text, now(), dated, own_title, len(text)),
+            ).fetchone()["id"]
+            put_chunks(connection, document, stored_chunks(title, chunks, vectors))
+            queue_pages(connection, document, unread, read)
+            queries.add_tags(connection, document, tags)
             if original:
-                keep_file(connection, document_id or 0, original)
+                keep_file(connection, document, original)
 
     def text(self, name: str) -> str:
         """Return a document's text. Raises UnknownDocument."""
-        rows = self._database.rows("SELECT text FROM documents WHERE collection_id = ? AND name = ?", self.id, name)
-        if not rows:
+        sql = "SELECT text FROM documents WHERE collection_id = ? AND name = ?"
+        text: str | None = self._database.value(sql, self.id, name)
+        if text is None:
             raise no_document(self.name, name)
-        return str(rows[0]["text"])
+        return text
 
     def title(self, name: str) -> str | None:
         """Return a document's title, or None if it is made from the name."""
-        rows = self._database.rows("SELECT title FROM documents WHERE collection_id = ? AND name = ?", self.id, name)
-        return rows[0]["title"] if rows else None
+        sql = "SELECT title FROM documents WHERE collection_id = ? AND name = ?"
+        title: str | None = self._database.value(sql, self.id, name)
+        return title
 
     def recut(self, document: Document, *, chunks: Sequence[Chunk], vectors: Vectors, title: str) -> None:
         """Add chunks to a document that has none, in one transaction; `vectors` has a row per chunk.
@@ -324,20 +300,31 @@ class DocumentStore:
     def chunk_ids(self, within: Collection[int] | None = None) -> list[int]:
         """Return the ids of all chunks, or only of those in the documents `within`, in ascending order."""
         sql = f"SELECT c.id {self._of(within)} ORDER BY c.id"
-        return [row["id"] for row in self._database.rows(sql, self.id, chosen=word_search.make_evaluation_set(within))]
+        return self._database.column(sql, self.id, chosen=full_text.fast_container(within))
+
+    def _count_languages(self) -> dict[str, int]:
+        """Return the number of documents per language (as `detect_text_language` names it), without unknown ones."""
+        sql = (
+            "SELECT l.language, count(*) AS number FROM document_languages l JOIN documents d "
+            "ON d.id = l.document_id WHERE d.collection_id = ? AND l.language != '' GROUP BY l.language"
+        )
+        return {row["language"]: row["number"] for row in self._database.rows(sql, self.id)}
+
+    def _count_chunks(self) -> int:
+        return int(self._database.value(f"SELECT count(*) {self._of(None)}", self.id))
 
     def number_of_chunks(self, within: Collection[int] | None = None) -> int:
         """Return the number of all chunks, or only of those in the documents `within`."""
         if within is None:
             return self._chunks()
         sql = f"SELECT count(*) {self._of(within)}"
-        return int(self._database.rows(sql, self.id, chosen=word_search.make_evaluation_set(within))[0][0])
+        return int(self._database.value(sql, self.id, chosen=full_text.fast_container(within)))
 
     def _of(self, within: Collection[int] | None) -> str:
         chosen = "" if within is None else " AND chosen(d.id)"
         return f"FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?{chosen}"
 
-    def changes(self, since: chunk_changes.State | None) -> tuple[chunk_changes.State, chunk_changes.Changes | None]:
+    def changes(self, since: full_text.State | None) -> tuple[full_text.State, full_text.Changes | None]:
         """Return the state of the chunks, and the changes since the state `since`, or None if these are unknown.
 
         Raises EmbedderMismatch if another process has re-indexed the collection with another model, and
@@ -345,10 +332,10 @@ class DocumentStore:
         """
         rows = self._database.rows(_COLLECTION, self.id)
         self._require_embedder(rows[0] if rows else None)
-        now = chunk_changes.current_state(self._database)
+        now = full_text.current_state(self._database)
         if now == since:
             return now, (set(), set())
-        return now, chunk_changes.changes_since(self._database, self.id, since) if since else None
+        return now, full_text.changes_since(self._database, self.id, since) if since else None
 
     def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
         """Return the document name and the chunk of each id that still exists."""
@@ -359,14 +346,14 @@ class DocumentStore:
         """Return the previous or (`behind`) next chunk of the same document, with its id, or None."""
         document = "document_id = (SELECT document_id FROM chunks WHERE id = ?1)"
         before, after = "SELECT max(id) FROM chunks WHERE id < ?1 AND ", "SELECT min(id) FROM chunks WHERE id > ?1 AND "
-        identifier = self._database.rows((after if behind else before) + document, chunk_id)[0][0]
+        identifier = self._database.value((after if behind else before) + document, chunk_id)
         found = self.chunks([identifier]) if identifier is not None else {}
         return (identifier, found[identifier][1]) if found else None
 
     def excerpt(self, chunk_id: int, start: int, end: int) -> str:
         """Return the characters from `start` to `end` of a chunk's document, or "" if it is gone."""
         sql = "SELECT substr(text, ?, ?) FROM documents WHERE id = (SELECT document_id FROM chunks WHERE id = ?)"
-        return next((str(row[0]) for row in self._database.rows(sql, start + 1, end - start, chunk_id)), "")
+        return str(self._database.value(sql, start + 1, end - start, chunk_id) or "")
 
     def chunks_within(self, chunk_id: int, start: int, end: int) -> list[int]:
         """Return the ids of the chunks that overlap these characters of a chunk's document, in order."""
@@ -374,7 +361,7 @@ class DocumentStore:
             "SELECT id FROM chunks WHERE document_id = (SELECT document_id FROM chunks WHERE id = ?) "
             'AND start < ? AND "end" > ? ORDER BY id'
         )
-        return [row["id"] for row in self._database.rows(sql, chunk_id, end, start)]
+        return self._database.column(sql, chunk_id, end, start)
 
     def dates(self, ids: Sequence[int]) -> dict[int, str]:
         """Return the date of each chunk's document, where the document has one."""
@@ -397,11 +384,11 @@ class DocumentStore:
 
     def full_text(self, question: str, k: int, within: Collection[int] | None = None) -> list[int]:
         """Return up to `k` chunk ids by BM25, best first, restricted to the documents `within` if given."""
-        return word_search.keyword_search(self._database, self.id, question, k, within)
+        return full_text.keyword_search(self._database, self.id, question, k, within)
 
     def documents_containing(self, word: str) -> frozenset[int] | None:
         """Return the ids of the documents that contain a word, or None if very many chunks contain it."""
-        return word_search.documents_containing(self._database, self.id, word)
+        return full_text.documents_containing(self._database, self.id, word)
 
     def documents_of(self, ids: Sequence[int]) -> dict[int, int]:
         """Return the document id of each chunk that still exists."""
@@ -410,8 +397,7 @@ class DocumentStore:
 
     def number_of_documents(self) -> int:
         """Return the number of documents."""
-        rows = self._database.rows("SELECT count(*) AS number FROM documents WHERE collection_id = ?", self.id)
-        return int(rows[0]["number"])
+        return int(self._database.value("SELECT count(*) FROM documents WHERE collection_id = ?", self.id))
 
     def open_index(self, folder: Path, engines: EngineChoice) -> ChunkIndex:
         """Open the vector index; its files are in `folder`. Raises StoreError."""
@@ -439,7 +425,3 @@ class DocumentStore:
             raise StoreError(f"The collection “{self.name}” has been moved to {row['address']}. Try again.")
         if (row["embedder"], row["dimension"]) != (self.embedder, self.dimension):
             raise embedder_mismatch(self.name, row, self.embedder, self.dimension)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -5,14 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from localcrag.records.errors import StoreError
 from localcrag.records.ingest import FolderCounts, GoneFilePolicy, KnownFile, Stamp, WatchedFolder
 from localcrag.storage.collections.admin import collection_row
-from localcrag.storage.database import Database
+from localcrag.storage.database import Database, now
 
 _FOLDERS = "SELECT b.*, k.name AS collection FROM bound_folders b JOIN collections k ON k.id = b.collection_id"
 _COLLECTION_FILTER = "folder_id IN (SELECT id FROM bound_folders WHERE collection_id = ?)"
@@ -40,9 +39,8 @@ class FolderStore:
 
     def folders(self, collection: str | None = None) -> list[WatchedFolder]:
         """Return the folders of a collection, or of all, sorted by collection and path. Raises StoreError."""
-        where = " WHERE k.name = ?" if collection is not None else ""
-        values = (collection,) if collection is not None else ()
-        return [_folder(row) for row in self._database.rows(f"{_FOLDERS}{where} ORDER BY k.name, b.path", *values)]
+        sql = f"{_FOLDERS} WHERE k.name = coalesce(?, k.name) ORDER BY k.name, b.path"
+        return [_folder(row) for row in self._database.rows(sql, collection)]
 
     def find(self, folder: int) -> WatchedFolder | None:
         """Return the folder with this id, or None if it is no longer watched. Raises StoreError."""
@@ -65,8 +63,7 @@ class FolderStore:
 
     def unbind(self, folder: int) -> None:
         """Stop watching a folder, and forget the state of its files. Raises StoreError."""
-        with self._database.transaction() as connection:
-            connection.execute("DELETE FROM bound_folders WHERE id = ?", (folder,))
+        self._database.run("DELETE FROM bound_folders WHERE id = ?", folder)
 
     def pause(self, folder: int, *, paused: bool) -> None:
         """Pause or resume the watching of a folder. Raises StoreError."""
@@ -107,11 +104,12 @@ class FolderStore:
 
     def others(self, folder: WatchedFolder, document: str) -> list[str]:
         """Return the names of the files in the collection's other folders that belong to a document."""
+        sql = "SELECT path FROM folder_files WHERE folder_id = ? AND document = ? AND gone_at IS NULL ORDER BY path"
         return [
-            name
+            other.name_of(os.fsdecode(path))
             for other in self.folders(folder.collection)
             if other.id != folder.id
-            for name in self._names(other, document)
+            for path in self._database.column(sql, other.id, document)
         ]
 
     def also(self, collection: str, documents: Collection[str] | None = None) -> dict[str, list[str]]:
@@ -147,8 +145,8 @@ class FolderStore:
     def counts(self, folder: int) -> FolderCounts:
         """Return the numbers of imported, failed and missing files of a folder. Raises StoreError."""
         every = "SELECT count(*) FROM folder_files WHERE folder_id = ?"
-        failed, gone = (self._database.rows(f"{every} AND {what}", folder)[0][0] for what in (_FAILED, _GONE))
-        return FolderCounts(self._database.rows(every, folder)[0][0] - failed - gone, failed, gone)
+        failed, gone = (self._database.value(f"{every} AND {what}", folder) for what in (_FAILED, _GONE))
+        return FolderCounts(self._database.value(every, folder) - failed - gone, failed, gone)
 
     def failed(self, folder: int, most: int) -> list[KnownFile]:
         """Return up to `most` failed files of a folder, sorted by path. Raises StoreError."""
@@ -168,38 +166,26 @@ class FolderStore:
         sql = "SELECT 1 FROM folder_files WHERE folder_id = ? AND path = ? AND document = ?"
         return document.startswith(folder.prefix) and bool(self._database.rows(sql, folder.id, path, document))
 
-    def _names(self, folder: WatchedFolder, document: str) -> Sequence[str]:
-        sql = "SELECT path FROM folder_files WHERE folder_id = ? AND document = ? AND gone_at IS NULL ORDER BY path"
-        return [folder.name_of(os.fsdecode(row["path"])) for row in self._database.rows(sql, folder.id, document)]
-
     def _change(self, folder: int, assignments: str, *values: object) -> None:
-        with self._database.transaction() as connection:
-            connection.execute(f"UPDATE bound_folders SET {assignments} WHERE id = ?", (*values, folder))  # noqa: S608 - our own SQL
+        self._database.run(f"UPDATE bound_folders SET {assignments} WHERE id = ?", *values, folder)  # noqa: S608 - our own SQL
 
 
 _FAILED = "error IS NOT NULL AND gone_at IS NULL"
 _GONE = "gone_at IS NOT NULL"
 
 
-def now() -> str:
-    """Return the current UTC time in whole seconds."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
 def _folder(row: sqlite3.Row | None) -> WatchedFolder:
     if row is None:
         raise StoreError("The folder is no longer being watched. Watch it again: localcrag folder add PATH")
-    fields = {key: row[key] for key in row.keys() if key != "collection_id"}  # noqa: SIM118 - iterating over a row yields its values
-    return WatchedFolder(
-        **fields
-        | {
-            "path": Path(row["path"]),
-            "include": tuple(json.loads(row["include"])),
-            "exclude": tuple(json.loads(row["exclude"])),
-            "gone": GoneFilePolicy(row["gone"]),
-            "paused": bool(row["paused"]),
-        }
-    )
+    fields = dict(row) | {
+        "path": Path(row["path"]),
+        "include": tuple(json.loads(row["include"])),
+        "exclude": tuple(json.loads(row["exclude"])),
+        "gone": GoneFilePolicy(row["gone"]),
+        "paused": bool(row["paused"]),
+    }
+    del fields["collection_id"]
+    return WatchedFolder(**fields)
 
 
 def _file(row: sqlite3.Row) -> KnownFile:

@@ -17,7 +17,9 @@ import json
 import re
 import sqlite3
 import time
-from collections.abc import Callable, Collection, Container, Iterable, Sequence, Set
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence, Set
+from itertools import accumulate
+from typing import Generic, TypeVar
 
 from localcrag.storage.database import BUSY_TIMEOUT, FULL_TEXT, Database
 from localcrag.text.lexicon import TOKENIZED_LANGUAGES, stems
@@ -40,20 +42,22 @@ def current_state(database: Database) -> State:
     return newest, highest
 
 
-class ChunkCounter:
-    """The number of chunks of a collection, counted again only after a change, since every question shows it."""
+T = TypeVar("T")
 
-    def __init__(self, database: Database, collection: int) -> None:
-        self._database, self._collection = database, collection
-        self._counted: tuple[State, int] | None = None
 
-    def __call__(self) -> int:
-        """Return the number. Raises StoreError."""
+class UntilChanged(Generic[T]):
+    """A value that depends on the chunks, computed again only after they have changed: every question shows it."""
+
+    def __init__(self, database: Database, compute: Callable[[], T]) -> None:
+        self._database, self._compute = database, compute
+        self._known: tuple[State, T] | None = None
+
+    def __call__(self) -> T:
+        """Return the value. Raises StoreError."""
         now = current_state(self._database)
-        if self._counted is None or self._counted[0] != now:
-            sql = "SELECT count(*) FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?"
-            self._counted = now, int(self._database.rows(sql, self._collection)[0][0])
-        return self._counted[1]
+        if self._known is None or self._known[0] != now:
+            self._known = now, self._compute()
+        return self._known[1]
 
 
 def changes_since(database: Database, collection: int, before: State) -> Changes | None:
@@ -67,9 +71,9 @@ def changes_since(database: Database, collection: int, before: State) -> Changes
         return None
     changed = "SELECT chunk_id FROM chunk_changes WHERE number > ?2 AND collection_id = ?1"
     existing = "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?1 AND c.id"
-    added = {row[0] for row in database.rows(f"{existing} > ?2", collection, highest)}
-    added |= {row[0] for row in database.rows(f"{existing} IN ({changed})", collection, number)}
-    return added, {row[0] for row in database.rows(changed, collection, number)} - added
+    added = set(database.column(f"{existing} > ?2", collection, highest))
+    added |= set(database.column(f"{existing} IN ({changed})", collection, number))
+    return added, set(database.column(changed, collection, number)) - added
 
 
 def prune(connection: sqlite3.Connection) -> None:
@@ -107,36 +111,13 @@ def index_stems(connection: sqlite3.Connection, document: int) -> None:
         connection.execute("INSERT OR REPLACE INTO chunks_fts_stems (rowid, stems) VALUES (?, ?)", (row["id"], indexed))
 
 
-class LanguageCounter:
-    """The languages of a collection's documents, counted again only after its chunks have changed."""
-
-    def __init__(self, database: Database, collection: int) -> None:
-        self._database, self._collection = database, collection
-        self._counted: tuple[State, dict[str, int]] | None = None
-
-    def __call__(self) -> dict[str, int]:
-        """Return the number of documents per language (as `detect_text_language` names it), without unknown ones.
-
-        Raises StoreError.
-        """
-        now, counted = current_state(self._database), self._counted
-        if counted is None or counted[0] != now:
-            sql = (
-                "SELECT l.language, count(*) AS number FROM document_languages l JOIN documents d "
-                "ON d.id = l.document_id WHERE d.collection_id = ? AND l.language != '' GROUP BY l.language"
-            )
-            rows = self._database.rows(sql, self._collection)
-            self._counted = counted = now, {row["language"]: row["number"] for row in rows}
-        return counted[1]
-
-
 def stemmed_languages(database: Database, collection: int) -> list[str]:
     """Return the distinct languages of the documents that are searched by stems. Raises StoreError."""
     sql = (
         "SELECT DISTINCT l.language FROM document_languages l JOIN documents d ON d.id = l.document_id "
         "WHERE d.collection_id = ? AND l.stemmed"
     )
-    return [row["language"] for row in database.rows(sql, collection)]
+    return database.column(sql, collection)
 
 
 def all_stems(text: str, codes: Iterable[str]) -> list[str]:
@@ -183,14 +164,12 @@ def keyword_search(
     if stems:
         found = _matches("c.id, bm25({0}) AS score", stemmed, within)
         sql = f"SELECT id FROM ({found}) ORDER BY score, id LIMIT {int(k)}"  # noqa: S608 - a number and our own SQL
-        rows = database.rows(
-            sql, collection, query, *([stemmed] if stemmed else []), chosen=make_evaluation_set(within)
-        )
-        return [row["id"] for row in rows]
+        values = (collection, query, stemmed) if stemmed else (collection, query)
+        return database.column(sql, *values, chosen=fast_container(within))
     ranked = "SELECT rowid AS id FROM chunks_fts WHERE chunks_fts MATCH ?{0} ORDER BY bm25(chunks_fts), rowid LIMIT {1}"
     if within is None and _is_alone(database, collection):
         # No other collection has documents, so every chunk belongs to this one.
-        return [row["id"] for row in database.rows(ranked.format("", int(k)), query)]
+        return database.column(ranked.format("", int(k)), query)
     if within is not None and len(within) <= FEW_DOCUMENTS:
         sql = "SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(?))"
         allowed = frozenset(_ids(database, sql, json.dumps(list(within))))
@@ -203,8 +182,8 @@ def keyword_search(
 def _ids(database: Database, sql: str, *values: object, chosen: Container[int] = ()) -> list[int]:
     """Return the ids that a query finds, in its order."""
     # As a single row, because creating thousands of row objects would start Python's garbage collector.
-    rows = database.rows(f"SELECT json_group_array(id) FROM ({sql})", *values, chosen=chosen)  # noqa: S608 - our own SQL
-    numbers: list[int] = json.loads(rows[0][0])
+    array = database.value(f"SELECT json_group_array(id) FROM ({sql})", *values, chosen=chosen)  # noqa: S608 - our own SQL
+    numbers: list[int] = json.loads(array)
     return numbers
 
 
@@ -221,14 +200,14 @@ def _first_of(
             f"SELECT c.id FROM chunks c CROSS JOIN documents d ON d.id = c.document_id{chosen} "  # noqa: S608
             f"WHERE c.id IN ({', '.join('?' * len(some))}) AND d.collection_id = ?"
         )
-        there = {row["id"] for row in database.rows(sql, *some, collection, chosen=make_evaluation_set(within))}
+        there = set(database.column(sql, *some, collection, chosen=fast_container(within)))
         first += [one for one in some if one in there]
         if len(first) >= k:
             break
     return first[:k]
 
 
-def make_evaluation_set(within: Collection[int] | None) -> Container[int]:
+def fast_container(within: Collection[int] | None) -> Container[int]:
     """Return ids as a container whose membership test is fast."""
     return within if isinstance(within, (Set, dict)) else frozenset(within or ())
 
@@ -249,11 +228,7 @@ def _query(database: Database, index: str, words: Collection[str]) -> str:
         return _any(words)
     known = sorted((word for word in frequency if frequency[word]), key=frequency.__getitem__)
     content_words = [word for word in known if word in content_words] or known[:1]
-    rare: list[str] = []
-    for word in content_words:
-        if sum(map(frequency.__getitem__, rare)) + frequency[word] > MOST_SCORED:
-            break
-        rare.append(word)
+    rare = rarest(content_words, frequency, MOST_SCORED)
     frequent = content_words[len(rare) :]
     if rare:
         # A word in very many chunks is as uninformative as a function word.
@@ -267,6 +242,12 @@ def _query(database: Database, index: str, words: Collection[str]) -> str:
     return f"({_any(rare)}) AND ({ranked})"
 
 
+def rarest(words: Sequence[str], frequency: Mapping[str, int], most: int) -> list[str]:
+    """Return the first of these words, sorted by frequency, whose frequencies add up to no more than `most`."""
+    sums = accumulate(frequency[word] for word in words)
+    return [word for word, total in zip(words, sums, strict=True) if total <= most]
+
+
 def _any(words: Collection[str]) -> str:
     return " OR ".join(f'"{word}"' for word in words)
 
@@ -275,7 +256,7 @@ def _count(database: Database, index: str, query: str, most: int | None = None) 
     """Return the number of chunks that a query finds, but at most one more than `most` (default: MOST_SCORED)."""
     limit = (MOST_SCORED if most is None else most) + 1
     sql = f"SELECT count(*) FROM (SELECT 1 FROM {index} WHERE {index} MATCH ? LIMIT {limit})"  # noqa: S608
-    return int(database.rows(sql, query)[0][0])
+    return int(database.value(sql, query))
 
 
 def _is_alone(database: Database, collection: int) -> bool:
@@ -348,13 +329,11 @@ def overwrite_deleted_words(
     between two steps. It may wait; if it raises an exception, the work stops and remains to be done. `patience` is the
     number of seconds to wait for a process that reads.
     """
-    (row,) = database.rows("SELECT deleted FROM words_to_overwrite")
+    deleted = database.value("SELECT deleted FROM words_to_overwrite")
     merge_segments(database, between_steps)
     database.empty_log(vacuum=vacuum, patience=patience)
-    with database.transaction() as connection:
-        # A backup with a lower count of deletions may have replaced the database since the count was read.
-        sql = "UPDATE words_to_overwrite SET overwritten = max(overwritten, min(deleted, ?))"
-        connection.execute(sql, (row["deleted"],))
+    # A backup with a lower count of deletions may have replaced the database since the count was read.
+    database.run("UPDATE words_to_overwrite SET overwritten = max(overwritten, min(deleted, ?))", deleted)
 
 
 def merge_segments(database: Database, between_steps: Callable[[], None] = _let_others_run) -> None:
@@ -363,14 +342,13 @@ def merge_segments(database: Database, between_steps: Callable[[], None] = _let_
     Raises StoreError.
     """
     for index in FULL_TEXT:
-        (row,) = database.rows(f"SELECT count(*) AS pages FROM {index}_idx")  # noqa: S608 - our own table name
-        for _ in range(10 + MOST_STEPS_FACTOR * row["pages"] // PAGES_PER_STEP):
+        pages = database.value(f"SELECT count(*) FROM {index}_idx")  # noqa: S608 - our own table name
+        for _ in range(10 + MOST_STEPS_FACTOR * pages // PAGES_PER_STEP):
             if not _step(database, index):
                 break
             between_steps()
         else:
-            with database.transaction() as connection:
-                connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")  # noqa: S608 - as above
+            database.run(f"INSERT INTO {index} ({index}) VALUES ('optimize')")  # noqa: S608 - as above
 
 
 def _step(database: Database, index: str) -> bool:

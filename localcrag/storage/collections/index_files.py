@@ -140,8 +140,9 @@ class IndexBuilder:
 
         Raises RuntimeError and MemoryError; then this object must no longer be used.
         """
-        codes, hashes, firsts = quantised(vectors), np.empty(len(chunks), np.uint64), np.empty(len(chunks), np.int32)
-        hashes[:] = [int.from_bytes(hashlib.blake2b(code, digest_size=8).digest(), "little") for code in codes]
+        codes = quantised(vectors)
+        numbers = [int.from_bytes(hashlib.blake2b(code, digest_size=8).digest(), "little") for code in codes]
+        hashes = np.array(numbers, np.uint64)
         # Find the first row with each vector: an earlier row with the same hash, or the first of these chunks. Only new
         # vectors go into the graph.
         different, at, which = np.unique(hashes, return_index=True, return_inverse=True)
@@ -150,7 +151,7 @@ class IndexBuilder:
         known[known] = self._hashes[places[known]] == different[known]
         first = self.rows + at
         first[known] = self._first[places[known]]
-        firsts[:] = first[which]
+        firsts = first[which].astype(np.int32)
         new = np.sort(at[~known])
         engine = self._choice.engine(len(self._graph) + len(new))
         if not isinstance(self._graph, engine):
@@ -158,15 +159,9 @@ class IndexBuilder:
         self._graph.add(self.rows + new, vectors[new])
         self._hashes = np.insert(self._hashes, places[~known], different[~known])
         self._first = np.insert(self._first, places[~known], first[~known])
-        columns: tuple[NDArray[Any], ...] = (
-            np.array(chunks, np.int64),
-            hashes,
-            np.array(documents, np.int32),
-            firsts,
-            codes,
-        )
-        for name, column in zip(self._added, columns, strict=True):
-            self._added[name].append(column)
+        columns: list[NDArray[Any]] = [np.array(chunks, np.int64), hashes, np.array(documents, np.int32), firsts, codes]
+        for added, column in zip(self._added.values(), columns, strict=True):
+            added.append(column)
         self.rows += len(chunks)
 
     def write(self, graph: Path, columns: Path) -> None:
@@ -220,13 +215,10 @@ def fingerprint(graph: Path) -> str:
 def _digest(path: Path) -> str:
     size = path.stat().st_size
     digest = hashlib.sha256(str(size).encode("ascii"))
+    # In a file of up to 4 MiB the pieces follow each other.
     step = max(_PIECE_BYTES, (size - _PIECE_BYTES) // (_PIECES - 1))
     with path.open("rb") as file:
         for place in range(_PIECES):
-            file.seek(
-                min(place * step, max(0, size - _PIECE_BYTES))
-                if size > _PIECES * _PIECE_BYTES
-                else place * _PIECE_BYTES
-            )
+            file.seek(place * step)
             digest.update(file.read(_PIECE_BYTES))
     return digest.hexdigest()

@@ -155,20 +155,16 @@ def write_index_row(database: Database, collection: int, row: IndexRow | None) -
     Also removes the records of changes that are too old for any index to need. Raises IndexFileError.
     """
     try:
-        return _write_index_row(database, collection, row)
+        with database.transaction() as connection:
+            delete = "DELETE FROM index_files WHERE collection_id = ? RETURNING name"
+            before = connection.execute(delete, (collection,)).fetchone()
+            if row:
+                connection.execute(
+                    "INSERT INTO index_files (collection_id, name, fingerprint, rows, newest, highest, gone) "
+                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                    (collection, row.name, row.fingerprint, row.rows, *row.state, row.gone),
+                )
+            full_text.prune(connection)
     except StoreError as error:
         raise IndexFileError(f"The vector index could not be noted in the database. {error}") from error
-
-
-def _write_index_row(database: Database, collection: int, row: IndexRow | None) -> str | None:
-    with database.transaction() as connection:
-        before = connection.execute("SELECT name FROM index_files WHERE collection_id = ?", (collection,)).fetchone()
-        connection.execute("DELETE FROM index_files WHERE collection_id = ?", (collection,))
-        if row:
-            connection.execute(
-                "INSERT INTO index_files (collection_id, name, fingerprint, rows, newest, highest, gone) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                (collection, row.name, row.fingerprint, row.rows, *row.state, row.gone),
-            )
-        full_text.prune(connection)
     return before["name"] if before else None

@@ -10,7 +10,6 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
@@ -19,8 +18,8 @@ from localcrag.records.documents import Document
 from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import EmbedderMismatch, NameRefused, StoreError, UnknownCollection, UnknownDocument
 from localcrag.records.thresholds import CalibrationOrigin, FittedCalibration, ScorerIdentity, StoredCalibration
-from localcrag.storage.collections.admin import collection_row, normalised_name
-from localcrag.storage.database import Database
+from localcrag.storage.collections.admin import collection_row, find_document, normalised_name
+from localcrag.storage.database import Database, now
 from localcrag.storage.schema import IS_VISIBLE
 
 DOCUMENTS_QUERY = """
@@ -51,57 +50,16 @@ def document_from(row: sqlite3.Row) -> Document:
     return Document(**{**dict(row), "tags": tuple(json.loads(row["tags"]))})
 
 
-def texts_of(database: Database, collection: str) -> dict[str, str]:
-    """Return the text of a collection's documents, by name."""
-    rows = database.rows(
-        "SELECT d.name, d.text FROM documents d JOIN collections c ON c.id = d.collection_id WHERE c.name = ?",
-        collection,
-    )
-    return {row["name"]: row["text"] for row in rows}
-
-
-def text_of(database: Database, collection: str, name: str) -> str:
-    """Return a document's text. Raises UnknownDocument."""
-    rows = database.rows(
-        "SELECT d.text FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? AND d.name = ?",
-        collection,
-        name,
-    )
-    if not rows:
-        raise UnknownDocument(f"The collection “{collection}” has no document “{name}” any more.")
-    text: str = rows[0]["text"]
-    return text
-
-
-def original_of(database: Database, collection: str, name: str) -> bytes | None:
-    """Return a document's file, or None if it was not kept."""
-    rows = database.rows(
-        "SELECT o.data FROM originals o JOIN documents d ON d.id = o.document_id "
-        "JOIN collections k ON k.id = d.collection_id WHERE k.name = ? AND d.name = ?",
-        collection,
-        name,
-    )
-    return rows[0]["data"] if rows else None
-
-
 def collection_names(database: Database) -> list[str]:
     """Return the names of all collections, without unfinished imports."""
     sql = f"SELECT k.name FROM collections k WHERE {IS_VISIBLE} ORDER BY k.name"  # noqa: S608 - our own SQL
-    return [row["name"] for row in database.rows(sql)]
-
-
-def find_collection_id(database: Database, name: str) -> int:
-    """Return the id of a collection. Raises UnknownCollection."""
-    rows = database.rows("SELECT id FROM collections WHERE name = ?", name)
-    if not rows:
-        raise UnknownCollection(f"There is no collection “{name}” any more. Choose another from the list.")
-    return int(rows[0]["id"])
+    return database.column(sql)
 
 
 def with_other_embedder(database: Database, embedder: str) -> list[str]:
     """Return the names of the collections that were indexed with another embedding model."""
     sql = f"SELECT k.name FROM collections k WHERE k.embedder != ? AND {IS_VISIBLE} ORDER BY k.name"  # noqa: S608 - our own SQL
-    return [row["name"] for row in database.rows(sql, embedder)]
+    return database.column(sql, embedder)
 
 
 def has_history(database: Database, name: str) -> bool:
@@ -145,25 +103,18 @@ def no_document(collection: str, name: str) -> UnknownDocument:
 
 def preset_of(database: Database, collection: str) -> Preset | None:
     """Return the collection's preset, or None if it has none or this version does not know it."""
-    rows = database.rows("SELECT preset FROM collection_settings WHERE collection = ?", collection)
-    name = rows[0]["preset"] if rows else None
+    name = database.value("SELECT preset FROM collection_settings WHERE collection = ?", collection)
     return Preset(name) if name in list(Preset) else None
 
 
 def set_preset(database: Database, collection: str, preset: Preset | None) -> None:
     """Set the collection's preset; None removes it. Raises StoreError."""
-    with database.transaction() as connection:
-        connection.execute(
-            "INSERT INTO collection_settings (collection, preset) VALUES (?, ?) "
-            "ON CONFLICT (collection) DO UPDATE SET preset = excluded.preset",
-            (collection, preset),
-        )
+    _set(database, collection, "preset", preset)
 
 
 def web_mode_of(database: Database, collection: str) -> WebMode | None:
     """Return the collection's web mode: None if it has none, NEVER if this version does not know the mode."""
-    rows = database.rows("SELECT web FROM collection_settings WHERE collection = ?", collection)
-    name = rows[0]["web"] if rows else None
+    name = database.value("SELECT web FROM collection_settings WHERE collection = ?", collection)
     if name is None:
         return None
     return WebMode(name) if name in list(WebMode) else WebMode.NEVER
@@ -171,12 +122,7 @@ def web_mode_of(database: Database, collection: str) -> WebMode | None:
 
 def set_web_mode(database: Database, collection: str, mode: WebMode | None) -> None:
     """Set the collection's web mode; None removes it. Raises StoreError."""
-    with database.transaction() as connection:
-        connection.execute(
-            "INSERT INTO collection_settings (collection, web) VALUES (?, ?) "
-            "ON CONFLICT (collection) DO UPDATE SET web = excluded.web",
-            (collection, mode),
-        )
+    _set(database, collection, "web", mode)
 
 
 def embedder_of(database: Database, collection: str) -> str | None:
@@ -192,63 +138,52 @@ def chosen_embedders(database: Database) -> dict[str, str]:
 
 def set_embedder(database: Database, collection: str, embedder: str | None) -> None:
     """Choose an embedding model for the collection; None stands for the model in use. Raises StoreError."""
-    with database.transaction() as connection:
-        connection.execute(
-            "INSERT INTO collection_settings (collection, embedder) VALUES (?, ?) "
-            "ON CONFLICT (collection) DO UPDATE SET embedder = excluded.embedder",
-            (collection, embedder),
-        )
+    _set(database, collection, "embedder", embedder)
+
+
+def _set(database: Database, collection: str, column: str, value: str | None) -> None:
+    database.run(
+        f"INSERT INTO collection_settings (collection, {column}) VALUES (?, ?) "  # noqa: S608 - our own column names
+        f"ON CONFLICT (collection) DO UPDATE SET {column} = excluded.{column}",
+        *(collection, value),
+    )
 
 
 LONGEST_TAG = 50
 """Maximum number of characters of a tag."""
-_ID = "SELECT d.id FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? AND d.name = ?"
 
 
-def tag(database: Database, collection: str, names: Sequence[str], tags: Sequence[str]) -> None:
-    """Add tags to documents or folders; if one of the names is unknown, change nothing.
+def change_tags(
+    database: Database, collection: str, names: Sequence[str], *, add: Sequence[str], remove: Sequence[str]
+) -> None:
+    """Add tags to documents or folders, and remove others; if one of the names is unknown, change nothing.
 
-    A name that ends with "/" is a folder: its tags apply to all documents that are in it now or later. Raises
-    NameRefused, UnknownCollection, UnknownDocument and StoreError.
+    A name that ends with "/" is a folder: its tags apply to all documents that are in it now or later. A document keeps
+    the tags of its folders. Raises NameRefused, UnknownCollection, UnknownDocument and StoreError.
     """
-    words = [checked_tag(one) for one in tags]
+    words = [checked_tag(one) for one in add]
     with database.transaction() as connection:
-        for name in names if words else ():
+        for name in names if words or remove else ():
             if name.endswith("/"):
-                folder = _folder(connection, collection, name)
-                sql = "INSERT OR IGNORE INTO folder_tags VALUES (?, ?, ?)"
-                connection.executemany(sql, [(*folder, word) for word in words])
+                of: tuple[object, ...] = _folder(connection, collection, name, exists=bool(words))
+                insert = "INSERT OR IGNORE INTO folder_tags VALUES (?, ?, ?)"
+                delete = "DELETE FROM folder_tags WHERE collection_id = ? AND folder = ? AND tag = ? COLLATE NOCASE"
             else:
-                document = _document(connection, collection, name)
-                sql = "INSERT OR IGNORE INTO document_tags VALUES (?, ?)"
-                connection.executemany(sql, [(document, word) for word in words])
-
-
-def untag(database: Database, collection: str, names: Sequence[str], tags: Sequence[str]) -> None:
-    """Remove tags from documents or folders, named as in `tag`. A document keeps the tags of its folders.
-
-    Raises UnknownCollection, UnknownDocument and StoreError.
-    """
-    with database.transaction() as connection:
-        for name in names if tags else ():
-            if name.endswith("/"):
-                collection_id = collection_row(connection, collection)["id"]
-                sql = "DELETE FROM folder_tags WHERE collection_id = ? AND folder = ? AND tag = ? COLLATE NOCASE"
-                connection.executemany(sql, [(collection_id, name.rstrip("/"), word) for word in tags])
-            else:
-                document = _document(connection, collection, name)
-                sql = "DELETE FROM document_tags WHERE document_id = ? AND tag = ? COLLATE NOCASE"
-                connection.executemany(sql, [(document, word) for word in tags])
+                of = (_document(connection, collection, name),)
+                insert = "INSERT OR IGNORE INTO document_tags VALUES (?, ?)"
+                delete = "DELETE FROM document_tags WHERE document_id = ? AND tag = ? COLLATE NOCASE"
+            connection.executemany(insert, [(*of, word) for word in words])
+            connection.executemany(delete, [(*of, word) for word in remove])
 
 
 def folder_tags(database: Database, collection: str) -> dict[str, list[str]]:
     """Return the tags of a collection's folders; folders and tags are sorted."""
     tags: dict[str, list[str]] = {}
-    for row in database.rows(
+    sql = (
         "SELECT f.folder, f.tag FROM folder_tags f JOIN collections k ON k.id = f.collection_id WHERE k.name = ? "
-        "ORDER BY f.folder, f.tag",
-        collection,
-    ):
+        "ORDER BY f.folder, f.tag"
+    )
+    for row in database.rows(sql, collection):
         tags.setdefault(row["folder"], []).append(row["tag"])
     return tags
 
@@ -283,17 +218,20 @@ def checked_tag(word: str) -> str:
 
 
 def _document(connection: sqlite3.Connection, collection: str, name: str) -> int:
-    row = connection.execute(_ID, (collection, name)).fetchone()
-    if row is None:
+    document = find_document(connection, collection_row(connection, collection)["id"], name)
+    if document is None:
         raise no_document(collection, name)
-    return int(row["id"])
+    return document
 
 
-def _folder(connection: sqlite3.Connection, collection: str, name: str) -> tuple[int, str]:
-    """Return a collection's id, and the name of one of its folders without the slash at the end."""
+def _folder(connection: sqlite3.Connection, collection: str, name: str, *, exists: bool) -> tuple[object, ...]:
+    """Return a collection's id, and the name of one of its folders without the slash at the end.
+
+    With `exists`, raises UnknownDocument if no document is in the folder.
+    """
     collection_id, folder = collection_row(connection, collection)["id"], name.rstrip("/")
     sql = "SELECT 1 FROM documents WHERE collection_id = ? AND substr(name, 1, ?) = ?"
-    if not connection.execute(sql, (collection_id, len(folder) + 1, f"{folder}/")).fetchone():
+    if exists and not connection.execute(sql, (collection_id, len(folder) + 1, f"{folder}/")).fetchone():
         raise no_folder(name)
     return collection_id, folder
 
@@ -312,13 +250,8 @@ class CalibrationStore:
 
     def any_for(self, scorer: str, collection: str) -> bool:
         """Return whether a calibration is stored for a scorer of this name, with any weights. Raises StoreError."""
-        return bool(
-            self._database.rows(
-                "SELECT 1 FROM calibrations WHERE scorer = ? AND collection = ? AND undone_at IS NULL LIMIT 1",
-                scorer,
-                collection,
-            )
-        )
+        sql = "SELECT 1 FROM calibrations WHERE scorer = ? AND collection = ? AND undone_at IS NULL LIMIT 1"
+        return bool(self._database.rows(sql, scorer, collection))
 
     def in_force(self, identity: ScorerIdentity, collection: str) -> StoredCalibration | None:
         """Return the active calibration (the newest not undone), or None if the scorer's own applies.
@@ -340,22 +273,21 @@ class CalibrationStore:
         self, identity: ScorerIdentity, collection: str, calibration: FittedCalibration, how: CalibrationOrigin
     ) -> StoredCalibration:
         """Store a calibration as the active one, and return it. Raises StoreError."""
-        now = _now()
+        made_at = now()
         record = json.dumps({"calibration": asdict(calibration), "how": asdict(how)})
         with self._database.transaction() as connection:
             cursor = connection.execute(
                 "INSERT INTO calibrations (collection, scorer, weights, embedder, made_at, record) "
                 "VALUES (?, ?, ?, ?, ?, ?)",
-                (collection, identity.scorer, identity.weights, identity.embedder, now, record),
+                (collection, identity.scorer, identity.weights, identity.embedder, made_at, record),
             )
-        return StoredCalibration(int(cursor.lastrowid or 0), collection, identity, now, None, calibration, how)
+        return StoredCalibration(int(cursor.lastrowid or 0), collection, identity, made_at, None, calibration, how)
 
     def undo(self, identity: ScorerIdentity, collection: str) -> StoredCalibration | None:
         """Undo the active calibration and return it, or None if there is none. Raises StoreError."""
         one = self.in_force(identity, collection)
         if one is not None:
-            with self._database.transaction() as connection:
-                connection.execute("UPDATE calibrations SET undone_at = ? WHERE id = ?", (_now(), one.id))
+            self._database.run("UPDATE calibrations SET undone_at = ? WHERE id = ?", now(), one.id)
         return one
 
 
@@ -371,7 +303,3 @@ def _stored(row: Any) -> StoredCalibration:
     return StoredCalibration(
         row["id"], row["collection"], identity, row["made_at"], row["undone_at"], record.calibration, record.how
     )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

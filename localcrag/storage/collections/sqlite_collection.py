@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import astuple
 from pathlib import Path
 
 from localcrag.records import documents as stored_document
@@ -26,6 +28,10 @@ from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.collections.index_folder import IndexFolder
 from localcrag.storage.database import Database
 
+_DOCUMENTS = "FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?1"
+_SCAN_COLUMNS = "page, read, confidence, seconds, error, in_text"
+"""Columns of a scanned page, named like the fields of StoredScan and in their order."""
+
 
 class SqliteCollection:
     """One collection of the database in the data folder."""
@@ -44,8 +50,7 @@ class SqliteCollection:
 
     def embedder(self) -> tuple[str, int]:
         """Return the name of the collection's embedding model and its dimension. Raises UnknownCollection."""
-        with self._database.transaction() as connection:
-            row = admin.collection_row(connection, self.name)
+        row = admin.collection_fields(self._database, self.name)
         return row["embedder"], row["dimension"]
 
     def open(self, embedder: str, dimension: int) -> DocumentStore:
@@ -66,19 +71,27 @@ class SqliteCollection:
 
     def texts(self) -> dict[str, str]:
         """Return the text of all documents, by name."""
-        return queries.texts_of(self._database, self.name)
+        rows = self._database.rows(f"SELECT d.name, d.text {_DOCUMENTS}", self.name)
+        return {row["name"]: row["text"] for row in rows}
 
     def text(self, name: str) -> str:
         """Return a document's text. Raises UnknownDocument."""
-        return queries.text_of(self._database, self.name, name)
+        text: str | None = self._database.value(f"SELECT d.text {_DOCUMENTS} AND d.name = ?2", self.name, name)
+        if text is None:
+            raise admin.document_gone(self.name, name)
+        return text
 
     def original(self, name: str) -> bytes | None:
         """Return a document's file, or None if it was not kept."""
-        return queries.original_of(self._database, self.name, name)
+        sql = f"SELECT (SELECT data FROM originals WHERE document_id = d.id) {_DOCUMENTS} AND d.name = ?2"  # noqa: S608 - our own SQL
+        data: bytes | None = self._database.value(sql, self.name, name)
+        return data
 
     def scanned_page(self, name: str, page: int) -> ScannedPage | None:
         """Return the recognised content of a page, or None if there is none."""
-        return document_store.recognised_page(self._database, self.name, name, page)
+        sql = f"SELECT (SELECT read FROM scans WHERE document_id = d.id AND page = ?2) {_DOCUMENTS} AND d.name = ?3"  # noqa: S608 - our own SQL
+        read = self._database.value(sql, self.name, page, name)
+        return ScannedPage.of(json.loads(read)) if read else None
 
     def has_pages_to_recognise(self) -> bool:
         """Return whether pages wait for text recognition, or recognised pages are missing from the text."""
@@ -89,13 +102,8 @@ class SqliteCollection:
         admin.rename_document(self._database, self.name, old, new)
 
     def tag(self, documents: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> None:
-        """Add the tags `add` to documents or folders and remove the tags `remove`, all or nothing; see queries.tag.
-
-        Raises the same errors as queries.tag and queries.untag.
-        """
-        with self._database.transaction():
-            queries.tag(self._database, self.name, documents, add)
-            queries.untag(self._database, self.name, documents, remove)
+        """Add the tags `add` to documents or folders and remove the tags `remove`; see queries.change_tags."""
+        queries.change_tags(self._database, self.name, documents, add=add, remove=remove)
 
     def folder_tags(self) -> dict[str, list[str]]:
         """Return the tags of its folders; folders and tags are sorted."""
@@ -114,11 +122,7 @@ class SqliteCollection:
     def stored(self, name: str) -> StoredDocument:
         """Return a document with everything stored about it. Raises UnknownDocument."""
         with self._database.transaction() as connection:
-            row = connection.execute(
-                "SELECT d.* FROM documents d JOIN collections k ON k.id = d.collection_id "
-                "WHERE k.name = ? AND d.name = ?",
-                (self.name, name),
-            ).fetchone()
+            row = connection.execute(f"SELECT d.* {_DOCUMENTS} AND d.name = ?2", (self.name, name)).fetchone()
             if row is None:
                 raise queries.no_document(self.name, name)
 
@@ -129,19 +133,14 @@ class SqliteCollection:
                 f"SELECT {COLUMNS}, front, vector FROM chunks JOIN vectors ON chunk_id = id "  # noqa: S608 - our columns
                 "WHERE document_id = ? ORDER BY id"
             )
-            scans = of("SELECT * FROM scans WHERE document_id = ? ORDER BY page")
+            scans = of(f"SELECT {_SCAN_COLUMNS} FROM scans WHERE document_id = ? ORDER BY page")  # noqa: S608 - as above
             tags = of("SELECT tag FROM document_tags WHERE document_id = ? ORDER BY tag")
             original = of("SELECT data FROM originals WHERE document_id = ?")
         return StoredDocument(
             **{field: row[field] for field in stored_document.DOCUMENT_COLUMNS},
             chunks=tuple(StoredChunk(chunk_from(one), one["front"], bytes(one["vector"])) for one in chunks),
             tags=tuple(one["tag"] for one in tags),
-            scans=tuple(
-                StoredScan(
-                    one["page"], one["read"], one["confidence"], one["seconds"], one["error"], bool(one["in_text"])
-                )
-                for one in scans
-            ),
+            scans=tuple(StoredScan(**{**dict(one), "in_text": bool(one["in_text"])}) for one in scans),
             original=bytes(original[0]["data"]) if original else None,
         )
 
@@ -159,12 +158,8 @@ class SqliteCollection:
             put_chunks(connection, identifier, document.chunks)
             queries.add_tags(connection, identifier, document.tags)
             connection.executemany(
-                "INSERT INTO scans (document_id, page, read, confidence, seconds, error, in_text) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (identifier, one.page, one.read, one.confidence, one.seconds, one.error, int(one.in_text))
-                    for one in document.scans
-                ],
+                f"INSERT INTO scans (document_id, {_SCAN_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - as above
+                [(identifier, *astuple(scan)) for scan in document.scans],
             )
             if document.original is not None:
                 connection.execute("INSERT INTO originals VALUES (?, ?)", (identifier, document.original))
@@ -197,7 +192,7 @@ class SqliteCollection:
 
     def remove_index(self) -> None:
         """Remove the index files, which contain vectors of texts that are no longer here."""
-        IndexFolder(self._indexes, queries.find_collection_id(self._database, self.name)).remove()
+        IndexFolder(self._indexes, admin.collection_fields(self._database, self.name)["id"]).remove()
 
     @staticmethod
     def as_stored(document: StoredDocument) -> StoredDocument:

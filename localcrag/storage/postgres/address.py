@@ -19,7 +19,8 @@ EXAMPLE = "postgresql://NAME@192.168.1.20/localcrag"
 SCHEMES = ("postgresql", "postgres")
 PASSWORD, PASSWORD_FILE = "PGPASSWORD", "PGPASSFILE"
 """Environment variables of PostgreSQL's own programs."""
-_FIELD = re.compile(r"(?:\\.|[^:\\])*")
+_FIELD = re.compile(r"(?:^|:)((?:\\.|[^:\\])*)")
+"""A field of a line of the password file; a backslash makes the next character part of the field."""
 OPTIONS = ("host", "sslrootcert")
 """Options allowed after the “?” of an address."""
 
@@ -146,20 +147,7 @@ def _is_private_number(host: str) -> bool:
 
 def _fields(line: str) -> list[str]:
     """Return the fields of a line of the password file; an empty list for a comment."""
-    if line.startswith("#"):
-        return []
-    return [re.sub(r"\\(.)", r"\1", one) for one in _split(line)]
-
-
-def _split(line: str) -> list[str]:
-    fields, at = [], 0
-    while True:
-        match = _FIELD.match(line, at)
-        end = match.end() if match else at
-        fields.append(line[at:end])
-        if end >= len(line):
-            return fields
-        at = end + 1
+    return [] if line.startswith("#") else [re.sub(r"\\(.)", r"\1", one) for one in _FIELD.findall(line)]
 
 
 def _refused(text: str, what: str) -> StoreError:

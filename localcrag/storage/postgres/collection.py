@@ -16,16 +16,23 @@ from localcrag.records.documents import (
     StoredDocument,
     StoredScan,
 )
-from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
 from localcrag.storage.collections.admin import name_taken, normalised_name
-from localcrag.storage.collections.chunks import COLUMNS, chunk_from, titles_of, vector_bytes
+from localcrag.storage.collections.chunks import (
+    COLUMNS,
+    changed_meanwhile,
+    chunk_from,
+    texts_in_context,
+    titles_of,
+    vector_bytes,
+)
 from localcrag.storage.collections.queries import checked_tag, no_document, no_folder
 from localcrag.storage.postgres import rows as scan_rows
 from localcrag.storage.postgres import schema
 from localcrag.storage.postgres.address import PostgresAddress
 from localcrag.storage.postgres.connection import PostgresDatabase, Row, Session, storable
 from localcrag.storage.postgres.document_store import (
+    DOCUMENT_FILTER,
     NEW_DOCUMENT,
     NEW_ORIGINAL,
     NEW_TAG,
@@ -43,70 +50,12 @@ from localcrag.storage.postgres.rows import (
     replace_vectors,
     vector_from,
 )
-from localcrag.text.titles import passage_context, title_from_name, with_context
+from localcrag.storage.postgres.search import IN_COLLECTION
+from localcrag.text.titles import passage_context, title_from_name
 
-_NAMED = "collection_id = :collection AND name = :name"
-
-
-def rename_document(session: Session, collection: int, old: str, new: str, collection_name: str) -> None:
-    """Rename a document. `collection_name` is the collection's name for errors.
-
-    Raises NameRefused and UnknownDocument.
-    """
-    new = normalised_name(new, "document")
-    document = _document(session, collection, old, collection_name)
-    if new == old:
-        return
-    if find(session, collection, new):
-        raise name_taken(collection_name, new)
-    session.run(f"UPDATE localcrag.documents SET name = :new WHERE {_NAMED}", new=new, collection=collection, name=old)
-    session.run("UPDATE localcrag.collections SET changes = changes + 1 WHERE id = :id", id=collection)
-    if document["title"] is None:
-        index_new_name(session, collection, document["id"], new)
-
-
-def tag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], collection_name: str) -> None:
-    """Add tags to documents, or to folders (names that end with "/"). Raises NameRefused and UnknownDocument."""
-    words = [checked_tag(one) for one in tags]
-    for name in names if words else ():
-        if name.endswith("/"):
-            folder = name.rstrip("/")
-            there = "SELECT 1 FROM localcrag.documents WHERE collection_id = :collection AND starts_with(name, :folder)"
-            if not session.rows(f"{there} LIMIT 1", collection=collection, folder=f"{folder}/"):
-                raise no_folder(name)
-            sql = "INSERT INTO localcrag.folder_tags VALUES (:collection, :of, :tag) ON CONFLICT DO NOTHING"
-            target: object = folder
-        else:
-            sql = "INSERT INTO localcrag.document_tags VALUES (:collection, :of, :tag) ON CONFLICT DO NOTHING"
-            target = _document(session, collection, name, collection_name)["id"]
-        for word in words:
-            session.run(sql, collection=collection, of=target, tag=word)
-
-
-def untag(session: Session, collection: int, names: Sequence[str], tags: Sequence[str], collection_name: str) -> None:
-    """Remove tags from documents or folders. A document keeps the tags of its folders. Raises UnknownDocument."""
-    for name in names if tags else ():
-        if name.endswith("/"):
-            sql = "DELETE FROM localcrag.folder_tags WHERE collection_id = :collection AND folder = :of"
-            of: object = name.rstrip("/")
-        else:
-            sql = "DELETE FROM localcrag.document_tags WHERE collection_id = :collection AND document_id = :of"
-            of = _document(session, collection, name, collection_name)["id"]
-        for word in tags:
-            session.run(f"{sql} AND lower(tag) = lower(:tag)", collection=collection, of=of, tag=word)
-
-
-def _document(session: Session, collection: int, name: str, collection_name: str) -> Row:
-    rows = find(session, collection, name)
-    if not rows:
-        raise no_document(collection_name, name)
-    return rows[0]
-
-
-def find(session: Session, collection: int, name: str) -> list[Row]:
-    """Return the id and title of the document of that name, in a list that is empty if there is none."""
-    sql = f"SELECT id, title FROM localcrag.documents WHERE {_NAMED}"
-    return session.rows(sql, collection=collection, name=name)
+_RENAME = f"UPDATE localcrag.documents SET name = :new WHERE {IN_COLLECTION} AND name = :name"
+_SAME_TAG = "lower(tag) = lower(:tag)"
+_COUNT_CHANGE = "UPDATE localcrag.collections SET changes = changes + 1 WHERE id = :collection"
 
 
 def index_new_name(session: Session, collection: int, document: int, name: str) -> None:
@@ -114,16 +63,13 @@ def index_new_name(session: Session, collection: int, document: int, name: str) 
     chunks_sql = "FROM localcrag.chunks WHERE collection_id = :collection AND document_id = :document"
     columns = f"{COLUMNS}, vector_send(vector) AS vector"
     rows = session.rows(f"SELECT {columns} {chunks_sql} ORDER BY id", collection=collection, document=document)
-    chunks = [StoredChunk(chunk_from(row), "", vector_bytes(vector_from(row["vector"]))) for row in rows]
+    chunks = []
+    for row in rows:
+        front = passage_context(title_from_name(name), row["text"], section=row["section"], lead=row["lead"])
+        chunks.append(StoredChunk(chunk_from(row), front, vector_bytes(vector_from(row["vector"]))))
     release_chunks(session, collection, document)
     session.run(f"DELETE {chunks_sql}", collection=collection, document=document)
-    fronts = [
-        passage_context(title_from_name(name), one.chunk.text, section=one.chunk.section, lead=one.chunk.lead)
-        for one in chunks
-    ]
-    put_chunks(
-        session, collection, document, [replace(one, front=front) for one, front in zip(chunks, fronts, strict=True)]
-    )
+    put_chunks(session, collection, document, chunks)
 
 
 class PostgresNames:
@@ -135,20 +81,19 @@ class PostgresNames:
     def rename_all(self, names: Mapping[str, str]) -> None:
         """Rename several documents at once, even if they swap names; a document that has a new name is replaced."""
         store = self._store()
-        rename = "UPDATE localcrag.documents SET name = :new WHERE collection_id = :collection AND name = :name"
         # Rename by way of temporary names that no document can have, in case documents swap names. They begin with
         # \x01, because a PostgreSQL text cannot contain NUL.
         temporary = {f"\x01{number}": (old, new) for number, (old, new) in enumerate(names.items())}
         with store.writing() as session:
             for temporary_name, (old, _) in temporary.items():
-                session.run(rename, new=temporary_name, collection=store.id, name=old)
+                session.run(_RENAME, new=temporary_name, collection=store.id, name=old)
             for temporary_name, (_, new) in temporary.items():
-                for document in find(session, store.id, temporary_name):
+                for document in store.named(session, temporary_name):
                     store.remove(session, new)
-                    session.run(rename, new=new, collection=store.id, name=temporary_name)
+                    session.run(_RENAME, new=new, collection=store.id, name=temporary_name)
                     if document["title"] is None:
                         index_new_name(session, store.id, document["id"], new)
-            session.run("UPDATE localcrag.collections SET changes = changes + 1 WHERE id = :id", id=store.id)
+            session.run(_COUNT_CHANGE, collection=store.id)
 
     def there(self, names: Iterable[str]) -> set[str]:
         """Return those of these names that belong to documents."""
@@ -173,10 +118,6 @@ class PostgresNames:
     def find_by_checksum(self, sha256: str) -> str | None:
         """Return the first name, in order, of a document with that checksum, or None."""
         return self._store().twin(sha256, exclude="")
-
-
-IN_COLLECTION = "collection_id = :collection"
-_DOCUMENT_FILTER = f"{IN_COLLECTION} AND document_id = :document"
 
 
 class PostgresCollection:
@@ -237,13 +178,8 @@ class PostgresCollection:
 
     def scanned_page(self, name: str, page: int) -> ScannedPage | None:
         """Return the recognised content of a page, or None if there is none."""
-        there = [one for one in self._named([name]) if one]
-        return self.scans().read(there[0]).get(page) if there else None
-
-    def _named(self, wanted: Sequence[str]) -> list[Document]:
-        """Return the documents with these names."""
-        sql = f"{DOCUMENTS_QUERY} AND d.name = ANY(CAST(:names AS text[]))"
-        return [document_from(row) for row in self._rows(sql, names=list(wanted))]
+        document = self._store().find(name)
+        return self.scans().read(document).get(page) if document else None
 
     def has_pages_to_recognise(self) -> bool:
         """Return whether pages wait for text recognition, or recognised pages are missing from the text."""
@@ -253,17 +189,32 @@ class PostgresCollection:
 
     def rename_document(self, old: str, new: str) -> None:
         """Rename a document. Raises NameRefused and UnknownDocument."""
-        with self._store().writing() as session:
-            rename_document(session, self.id, old, new, self.name)
+        new, store = normalised_name(new, "document"), self._store()
+        with store.writing() as session:
+            document = store.required(session, old)
+            if new == old:
+                return
+            if store.named(session, new):
+                raise name_taken(self.name, new)
+            session.run(_RENAME, new=new, collection=self.id, name=old)
+            session.run(_COUNT_CHANGE, collection=self.id)
+            if document["title"] is None:
+                index_new_name(session, self.id, document["id"], new)
 
     def tag(self, documents: Sequence[str], add: Sequence[str], remove: Sequence[str]) -> None:
         """Add the tags `add` to documents or folders and remove the tags `remove`, all or nothing.
 
         Raises NameRefused and UnknownDocument.
         """
-        with self._store().writing() as session:
-            tag(session, self.id, documents, add, self.name)
-            untag(session, self.id, documents, remove, self.name)
+        words, store = [checked_tag(one) for one in add], self._store()
+        with store.writing() as session:
+            for name in documents if words or remove else ():
+                table, key, of = _tagged(store, session, name, exists=bool(words))
+                insert = f"INSERT INTO localcrag.{table} VALUES (:collection, :of, :tag) ON CONFLICT DO NOTHING"
+                delete = f"DELETE FROM localcrag.{table} WHERE {IN_COLLECTION} AND {key} = :of AND {_SAME_TAG}"
+                for sql, tags in ((insert, words), (delete, remove)):
+                    for tag in tags:
+                        session.run(sql, collection=self.id, of=of, tag=tag)
 
     def folder_tags(self) -> dict[str, list[str]]:
         """Return the tags of its folders; folders and tags are sorted."""
@@ -278,24 +229,14 @@ class PostgresCollection:
         """Return the id and the text to embed of each chunk, shortest text first."""
         titles = titles_of(self._rows(NAMES_AND_TITLES))
         rows = self._rows(f"SELECT id, text, section, lead, document_id FROM localcrag.chunks WHERE {IN_COLLECTION}")
-        texts = [
-            (
-                row["id"],
-                with_context(titles.get(row["document_id"]), row["text"], section=row["section"], lead=row["lead"]),
-            )
-            for row in rows
-        ]
-        return sorted(texts, key=lambda one: len(one[1]))
+        return sorted(texts_in_context(rows, titles).items(), key=lambda text: len(text[1]))
 
     def replace_vectors(self, *, embedder: str, dimension: int, vectors: Mapping[int, Vectors]) -> None:
         """Replace all vectors with those of another embedding model, in one transaction. Raises StoreError."""
         with self.database.transaction(self.id) as session:
             there = session.rows(f"SELECT id FROM localcrag.chunks WHERE {IN_COLLECTION}", collection=self.id)
             if {row["id"] for row in there} != set(vectors):
-                raise StoreError(
-                    f"The collection “{self.name}” changed while it was being re-indexed. Its index was not replaced. "
-                    "Wait until no other localcrag adds documents, and try again."
-                )
+                raise changed_meanwhile(self.name)
             schema.drop_index(session, self.id)
             replace_vectors(session, self.id, vectors)
             session.run(
@@ -320,7 +261,14 @@ class PostgresCollection:
 
     def tables_containing(self, marks: Sequence[ResidueSignature]) -> list[ResidueLocation]:
         """Return the server's tables, of any collection, that contain the text of a mark. Raises StoreError."""
-        return schema.tables_containing(self.database, marks)
+        texts = {mark.forms[0].decode(): mark.description for mark in marks if mark.description.startswith("“")}
+        sql = "SELECT 1 FROM localcrag.{} WHERE strpos(text, :text) > 0 LIMIT 1"
+        return [
+            ResidueLocation(str(self.server), description, table=table)
+            for table in ("documents", "chunks")
+            for text, description in texts.items()
+            if self.database.rows(sql.format(table), text=text)
+        ]
 
     def stored(self, name: str) -> StoredDocument:
         """Return a document with everything stored about it. Raises UnknownDocument."""
@@ -393,4 +341,18 @@ class PostgresCollection:
         return self.database.rows(sql, collection=self.id, **values)
 
     def _of(self, document: Row, sql: str, order: str) -> list[Row]:
-        return self._rows(f"{sql} WHERE {_DOCUMENT_FILTER} ORDER BY {order}", document=document["id"])
+        return self._rows(f"{sql} WHERE {DOCUMENT_FILTER} ORDER BY {order}", document=document["id"])
+
+
+def _tagged(store: PostgresStore, session: Session, name: str, *, exists: bool) -> tuple[str, str, object]:
+    """Return the table, column and value that identify a document, or a folder, whose name ends with "/".
+
+    Raises UnknownDocument if there is no such document or, with `exists`, no document in such a folder.
+    """
+    if not name.endswith("/"):
+        return "document_tags", "document_id", store.required(session, name)["id"]
+    folder = name.rstrip("/")
+    there = f"SELECT 1 FROM localcrag.documents WHERE {IN_COLLECTION} AND starts_with(name, :folder) LIMIT 1"
+    if exists and not session.rows(there, collection=store.id, folder=f"{folder}/"):
+        raise no_folder(name)
+    return "folder_tags", "folder", folder

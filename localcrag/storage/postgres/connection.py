@@ -193,7 +193,11 @@ class PostgresDatabase:
                         if error_code(error) != _LOCK_NOT_AVAILABLE:
                             raise
                         session.run("ROLLBACK")
-                        raise StoreError(self._busy(session, collection)) from error
+                        raise StoreError(
+                            f"The collection is being written to by {_writer(session, collection) or 'somebody else'}, "
+                            "and one writes at a time. Questions are answered meanwhile; try again when that one is "
+                            "done."
+                        ) from error
                 yield session
                 session.run("COMMIT")
             except BaseException:
@@ -288,12 +292,6 @@ class PostgresDatabase:
             with suppress(*_connection_errors()):
                 connection.close()
 
-    def _busy(self, session: Session, collection: int) -> str:
-        return (
-            f"The collection is being written to by {_writer(session, collection) or 'somebody else'}, and one writes "
-            "at a time. Questions are answered meanwhile; try again when that one is done."
-        )
-
 
 def storable(text: str) -> str:
     """Return a text of the same length that PostgreSQL can store, with NUL and unpaired surrogates replaced."""
@@ -311,14 +309,12 @@ def _storable_value(value: Any) -> Any:
 
 
 def _writer(session: Session, collection: int) -> str:
-    found = session.rows(
-        "SELECT a.application_name AS name, host(a.client_addr) AS address FROM pg_locks l "
+    sql = (
+        "SELECT concat_ws(' ', a.application_name, host(a.client_addr)) AS writer FROM pg_locks l "
         "JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted "
-        "AND l.classid = :space AND l.objid = :id AND a.application_name != current_setting('application_name')",
-        space=LOCK_SPACE,
-        id=collection,
+        "AND l.classid = :space AND l.objid = :id AND a.application_name != current_setting('application_name')"
     )
-    return next((" ".join(filter(None, (one["name"], one["address"]))) for one in found), "")
+    return next((str(one["writer"]).strip() for one in session.rows(sql, space=LOCK_SPACE, id=collection)), "")
 
 
 def _encryption(address: PostgresAddress) -> ssl.SSLContext | bool:

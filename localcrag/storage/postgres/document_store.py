@@ -5,21 +5,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from pathlib import Path
 
 from localcrag.records.documents import Chunk, Document, ScannedPage
 from localcrag.records.ingest import OriginalFile
 from localcrag.records.protocols import Vectors
-from localcrag.storage.collections.chunks import stored_chunks, title_to_store
+from localcrag.storage.collections.chunks import stored_chunks, texts_in_context, title_to_store, titles_of
 from localcrag.storage.collections.engine_choice import EngineChoice
 from localcrag.storage.collections.queries import no_document
+from localcrag.storage.database import now
 from localcrag.storage.files import read_pieces
 from localcrag.storage.postgres import rows as scan_rows
 from localcrag.storage.postgres.connection import Row, Session
-from localcrag.storage.postgres.rows import DOCUMENTS_QUERY, document_from, put_chunks, release_chunks, vector_from
+from localcrag.storage.postgres.rows import (
+    DOCUMENTS_QUERY,
+    NAMES_AND_TITLES,
+    document_from,
+    put_chunks,
+    release_chunks,
+    vector_from,
+)
 from localcrag.storage.postgres.search import IN_COLLECTION, PgVectorIndex, PostgresChunks
-from localcrag.text.titles import BEGINNING, find_title, with_context
+from localcrag.text.titles import BEGINNING, find_title
 
 NEW_DOCUMENT = (
     "INSERT INTO localcrag.documents (collection_id, id, name, sha256, media_type, pages, text, added_at, dated, "
@@ -28,6 +35,7 @@ NEW_DOCUMENT = (
 )
 NEW_ORIGINAL = "INSERT INTO localcrag.originals VALUES (:collection, :document, :data)"
 NEW_TAG = "INSERT INTO localcrag.document_tags VALUES (:collection, :document, :tag)"
+DOCUMENT_FILTER = f"{IN_COLLECTION} AND document_id = :document"
 TAGS_QUERY = (
     "SELECT t.tag FROM localcrag.document_tags t JOIN localcrag.documents d ON (d.collection_id, d.id) = "
     "(t.collection_id, t.document_id) WHERE d.collection_id = :collection AND d.name = :name ORDER BY t.tag"
@@ -43,12 +51,12 @@ class PostgresStore(PostgresChunks):
 
     def find(self, name: str) -> Document | None:
         """Return the document of that name, or None."""
-        rows = self.database.rows(f"{DOCUMENTS_QUERY} AND d.name = :name", collection=self.id, name=name)
+        rows = self.rows(f"{DOCUMENTS_QUERY} AND d.name = :name", name=name)
         return document_from(rows[0]) if rows else None
 
     def twin(self, sha256: str, exclude: str) -> str | None:
         """Return the first name, in order, of a document other than `exclude` with that checksum, or None."""
-        rows = self._rows(
+        rows = self.rows(
             f"SELECT name FROM localcrag.documents WHERE {IN_COLLECTION} AND sha256 = :sha256 AND name != :but "
             'ORDER BY name COLLATE "C" LIMIT 1',
             sha256=sha256, but=exclude,
@@ -83,7 +91,7 @@ class PostgresStore(PostgresChunks):
             self.remove(session, name)
             document: int = session.rows(
                 NEW_DOCUMENT, collection=self.id, name=name, sha256=sha256, media_type=media_type, pages=pages,
-                text=text, added_at=_now(), dated=dated, title=title_to_store(title, name),
+                text=text, added_at=now(), dated=dated, title=title_to_store(title, name),
             )[0]["id"]  # fmt: skip
             put_chunks(session, self.id, document, stored_chunks(title, chunks, vectors))
             scan_rows.queue_pages(session, self.id, document, unread, read)
@@ -94,14 +102,14 @@ class PostgresStore(PostgresChunks):
 
     def text(self, name: str) -> str:
         """Return a document's text. Raises UnknownDocument."""
-        rows = self._rows(f"SELECT text FROM localcrag.documents WHERE {IN_COLLECTION} AND name = :name", name=name)
+        rows = self.rows(f"SELECT text FROM localcrag.documents WHERE {IN_COLLECTION} AND name = :name", name=name)
         if not rows:
             raise no_document(self.name, name)
         return str(rows[0]["text"])
 
     def title(self, name: str) -> str | None:
         """Return a document's title, or None if it is made from the name."""
-        rows = self._rows(f"SELECT title FROM localcrag.documents WHERE {IN_COLLECTION} AND name = :name", name=name)
+        rows = self.rows(f"SELECT title FROM localcrag.documents WHERE {IN_COLLECTION} AND name = :name", name=name)
         return rows[0]["title"] if rows else None
 
     def delete(self, name: str) -> int:
@@ -117,24 +125,26 @@ class PostgresStore(PostgresChunks):
                 self.remove(session, row["name"])
             return len(within)
 
+    def named(self, session: Session, name: str) -> list[Row]:
+        """Return the id and title of the document of that name, in a list that is empty if there is none."""
+        sql = f"SELECT id, title FROM localcrag.documents WHERE {IN_COLLECTION} AND name = :name"
+        return session.rows(sql, collection=self.id, name=name)
+
+    def required(self, session: Session, name: str) -> Row:
+        """Return the id and title of the document of that name. Raises UnknownDocument."""
+        rows = self.named(session, name)
+        if not rows:
+            raise no_document(self.name, name)
+        return rows[0]
+
     def remove(self, session: Session, name: str) -> bool:
         """Remove a document within a transaction, and return whether it existed."""
-        sql = f"SELECT id FROM localcrag.documents WHERE {IN_COLLECTION} AND name = :name"
-        rows = session.rows(sql, collection=self.id, name=name)
+        rows = self.named(session, name)
         for row in rows:
             release_chunks(session, self.id, row["id"])
             delete = f"DELETE FROM localcrag.documents WHERE {IN_COLLECTION} AND id = :id"
             session.run(delete, collection=self.id, id=row["id"])
         return bool(rows)
-
-    def replace_chunks(
-        self, session: Session, document: int, *, title: str, chunks: Sequence[Chunk], vectors: Vectors
-    ) -> None:
-        """Replace the chunks of a document, within a transaction."""
-        release_chunks(session, self.id, document)
-        delete = f"DELETE FROM localcrag.chunks WHERE {IN_COLLECTION} AND document_id = :document"
-        session.run(delete, collection=self.id, document=document)
-        put_chunks(session, self.id, document, stored_chunks(title, chunks, vectors))
 
     @contextmanager
     def writing(self) -> Iterator[Session]:
@@ -147,13 +157,6 @@ class PostgresStore(PostgresChunks):
             yield session
 
 
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-_DOCUMENT_FILTER = "collection_id = :collection AND document_id = :document"
-
-
 class PostgresScans:
     """The scanned pages of one collection's documents."""
 
@@ -162,16 +165,15 @@ class PostgresScans:
 
     def documents(self) -> list[Document]:
         """Return documents with pages to recognise, or recognised pages missing from their text, oldest first."""
-        rows = self._store.database.rows(
+        rows = self._store.rows(
             f"{DOCUMENTS_QUERY} AND EXISTS (SELECT 1 FROM localcrag.scans WHERE collection_id = d.collection_id "
-            "AND document_id = d.id AND error IS NULL AND in_text = 0) ORDER BY d.id",
-            collection=self._store.id,
+            "AND document_id = d.id AND error IS NULL AND in_text = 0) ORDER BY d.id"
         )
         return [document_from(row) for row in rows]
 
     def original(self, document: Document) -> bytes | None:
         """Return a document's file, or None if the document is gone."""
-        rows = self._rows(f"SELECT data FROM localcrag.originals WHERE {_DOCUMENT_FILTER}", document)
+        rows = self._rows(f"SELECT data FROM localcrag.originals WHERE {DOCUMENT_FILTER}", document)
         return rows[0]["data"] if rows else None
 
     def text(self, document: Document) -> str:
@@ -208,16 +210,11 @@ class PostgresScans:
 
     def vectors(self, document: Document) -> dict[str, Vectors]:
         """Return the vectors of a document's chunks, each under the text that was embedded."""
-        columns = "id, text, section, lead, vector_send(vector) AS vector"
-        sql = f"SELECT {columns} FROM localcrag.chunks WHERE {_DOCUMENT_FILTER}"
-        rows = self._rows(sql, document)
-        titles = self._store.titles([row["id"] for row in rows])
-        return {
-            with_context(titles.get(row["id"]), row["text"], section=row["section"], lead=row["lead"]): vector_from(
-                row["vector"]
-            )
-            for row in rows
-        }
+        columns = "id, text, section, lead, document_id, vector_send(vector) AS vector"
+        rows = self._rows(f"SELECT {columns} FROM localcrag.chunks WHERE {DOCUMENT_FILTER}", document)
+        titles = titles_of(self._rows(f"{NAMES_AND_TITLES} AND id = :document", document))
+        texts = texts_in_context(rows, titles)
+        return {texts[row["id"]]: vector_from(row["vector"]) for row in rows}
 
     def replace_text(
         self,
@@ -242,21 +239,24 @@ class PostgresScans:
             )  # fmt: skip
             if not changed:
                 return
-            self._store.replace_chunks(session, document.id, title=title, chunks=chunks, vectors=vectors)
+            release_chunks(session, self._store.id, document.id)
+            delete = f"DELETE FROM localcrag.chunks WHERE {DOCUMENT_FILTER}"
+            session.run(delete, collection=self._store.id, document=document.id)
+            put_chunks(session, self._store.id, document.id, stored_chunks(title, chunks, vectors))
             session.run(
-                f"UPDATE localcrag.scans SET in_text = 1 WHERE {_DOCUMENT_FILTER} "
+                f"UPDATE localcrag.scans SET in_text = 1 WHERE {DOCUMENT_FILTER} "
                 "AND page = ANY(CAST(:pages AS integer[]))",
                 collection=self._store.id, document=document.id, pages=list(pages),
             )  # fmt: skip
 
     def _scans(self, document: Document, condition: str) -> list[Row]:
-        sql = f"SELECT page, read FROM localcrag.scans WHERE {_DOCUMENT_FILTER} AND {condition} ORDER BY page"
+        sql = f"SELECT page, read FROM localcrag.scans WHERE {DOCUMENT_FILTER} AND {condition} ORDER BY page"
         return self._rows(sql, document)
 
     def _rows(self, sql: str, document: Document) -> list[Row]:
-        return self._store.database.rows(sql, collection=self._store.id, document=document.id)
+        return self._store.rows(sql, document=document.id)
 
     def _set(self, document: Document, page: int, sets: str, **values: object) -> None:
-        sql = f"UPDATE localcrag.scans SET {sets} WHERE {_DOCUMENT_FILTER} AND page = :page"
+        sql = f"UPDATE localcrag.scans SET {sets} WHERE {DOCUMENT_FILTER} AND page = :page"
         with self._store.writing() as session:
             session.run(sql, collection=self._store.id, document=document.id, page=page, **values)

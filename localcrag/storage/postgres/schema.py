@@ -7,9 +7,6 @@ distribute every table by it (docs/guide/postgresql.md).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from localcrag.records.documents import ResidueLocation, ResidueSignature
 from localcrag.records.errors import NameRefused, StoreError, UnknownCollection
 from localcrag.storage.postgres.connection import PostgresDatabase, Row, Session
 from localcrag.text.lexicon import ENGLISH, LEXICONS
@@ -354,15 +351,3 @@ def vacuum(database: PostgresDatabase, collection: int) -> None:
         if table in tables:
             database.run_alone(f"VACUUM (FULL, ANALYZE) localcrag.{table}")
     database.run_alone("VACUUM (FULL) pg_catalog.pg_statistic")
-
-
-def tables_containing(database: PostgresDatabase, marks: Sequence[ResidueSignature]) -> list[ResidueLocation]:
-    """Return the server's tables, of any collection, that contain the text of a mark. Raises StoreError."""
-    texts = {mark.forms[0].decode(): mark.description for mark in marks if mark.description.startswith("“")}
-    sql = "SELECT 1 FROM localcrag.{} WHERE strpos(text, :text) > 0 LIMIT 1"
-    return [
-        ResidueLocation(str(database.address), description, table=table)
-        for table in ("documents", "chunks")
-        for text, description in texts.items()
-        if database.rows(sql.format(table), text=text)
-    ]

@@ -10,6 +10,7 @@ from typing import Any
 from localcrag.records.documents import Chunk, Document
 from localcrag.records.protocols import Vectors
 from localcrag.storage.collections.chunks import COLUMNS, chunk_from, titles_of
+from localcrag.storage.collections.full_text import rarest
 from localcrag.storage.collections.queries import embedder_mismatch
 from localcrag.storage.postgres.address import PostgresAddress
 from localcrag.storage.postgres.connection import PostgresDatabase, Row
@@ -48,50 +49,6 @@ def within_values(within: Collection[int] | None) -> list[int] | None:
     return None if within is None else sorted(within)
 
 
-def keyword_search(
-    database: PostgresDatabase,
-    collection: int,
-    question: str,
-    *,
-    k: int,
-    within: Collection[int] | None,
-    languages: Iterable[str],
-) -> list[int]:
-    """Return up to `k` chunk ids by BM25 (Robertson and Zaragoza 2009, k1 = 1.2, b = 0.75), best first.
-
-    Documents in each of the `languages` (the names that localcrag.terms knows) are searched by the question's terms in
-    that language. If more than MOST_SCORED chunks contain words of the question, only chunks with its rare words are
-    scored. Raises StoreError.
-    """
-    scored: list[tuple[float, int]] = []
-    for language in languages:
-        words = _terms(database, language, question)
-        counts = _counts(database, collection, list(dict.fromkeys(words.values())))
-        known = {word: term for word, term in words.items() if term in counts}
-        if not known:
-            continue
-        (about,) = database.rows(
-            "SELECT chunks, words::float8 / greatest(chunks, 1) AS mean FROM localcrag.collections WHERE id = :id",
-            id=collection,
-        )
-        weights = _weights(known.values(), counts, about["chunks"])
-        score = _score(list(weights.values()), about["mean"])
-        rank = "ts_rank('{{1,1,1,1}}', s, CAST(:term_{0} AS tsquery)) AS r{0}"
-        ranks = ", ".join(map(rank.format, range(len(weights))))
-        rows = database.rows(
-            f"SELECT id, {score} AS score FROM (SELECT id, words, {ranks} FROM ("
-            # The concatenation with an empty tsvector decompresses the stored one only once per row. OFFSET 0 keeps the
-            # planner from merging the subqueries, which would undo that.
-            "SELECT id, words, search || ''::tsvector AS s FROM localcrag.chunks WHERE collection_id = :collection "
-            f"AND language = :language AND search @@ CAST(:query AS tsquery){WITHIN.format('document_id')} OFFSET 0) c "
-            "OFFSET 0) ranked ORDER BY score DESC, id LIMIT :k",
-            collection=collection, language=language, query=_query(known, counts), within=within_values(within), k=k,
-            **{f"term_{at}": _quoted(term) for at, term in enumerate(weights)},
-        )  # fmt: skip
-        scored += [(-row["score"], row["id"]) for row in rows]
-    return [chunk for _, chunk in sorted(scored)[:k]]
-
-
 def _weights(terms: Iterable[str], counts: Mapping[str, int], chunks: int) -> dict[str, float]:
     """Return the weight of each term (BM25's idf), without the terms of very many chunks, unless all are such."""
     weights = {term: math.log(1 + (chunks - counts[term] + 0.5) / (counts[term] + 0.5)) for term in terms}
@@ -115,33 +72,6 @@ def _score(weights: Sequence[float], mean: float) -> str:
     return " + ".join(parts)
 
 
-def documents_containing(
-    database: PostgresDatabase, collection: int, word: str, languages: Iterable[str]
-) -> frozenset[int] | None:
-    """Return the ids of the documents that contain a word, or None if more than MOST_CHUNKS chunks contain it.
-
-    Raises StoreError.
-    """
-    found: list[int] = []
-    for language in languages:
-        rows = database.rows(
-            "SELECT u.lexeme, p.at FROM unnest(localcrag.terms(:language, :text)) u, unnest(u.positions) AS p (at) "
-            "ORDER BY p.at",
-            language=language,
-            text=_search_text(language, word),
-        )
-        if not rows:
-            continue
-        rows = database.rows(
-            "SELECT document_id AS id FROM localcrag.chunks WHERE collection_id = :collection "
-            "AND language = :language AND search @@ CAST(:query AS tsquery) LIMIT :most",
-            collection=collection, language=language, query=" <-> ".join(_quoted(row["lexeme"]) for row in rows),
-            most=MOST_CHUNKS + 1,
-        )  # fmt: skip
-        found += [row["id"] for row in rows]
-    return None if len(found) > MOST_CHUNKS else frozenset(found)
-
-
 def _terms(database: PostgresDatabase, language: str, question: str) -> dict[str, str]:
     """Return a mapping of a question's words to their terms in a language.
 
@@ -158,19 +88,6 @@ def _terms(database: PostgresDatabase, language: str, question: str) -> dict[str
     }
 
 
-def _search_text(language: str, text: str) -> str:
-    return " ".join(stems(text, "zh")) if language == UNSTEMMED else text
-
-
-def _counts(database: PostgresDatabase, collection: int, terms: list[str]) -> dict[str, int]:
-    rows = database.rows(
-        "SELECT term, chunks FROM localcrag.term_counts WHERE collection_id = :collection "
-        "AND term = ANY(CAST(:terms AS text[]))",
-        collection=collection, terms=terms,
-    )  # fmt: skip
-    return {row["term"]: row["chunks"] for row in rows}
-
-
 def _query(words: Mapping[str, str], counts: Mapping[str, int]) -> str:
     """Return the tsquery for chunks that contain any of these words, each given with its term.
 
@@ -182,11 +99,7 @@ def _query(words: Mapping[str, str], counts: Mapping[str, int]) -> str:
     known = sorted(terms, key=counts.__getitem__)
     content_terms = {term for word, term in words.items() if not is_function_word(word)}
     informative = [term for term in known if term in content_terms] or known[:1]
-    rare: list[str] = []
-    for term in informative:
-        if sum(map(counts.__getitem__, rare)) + counts[term] > MOST_SCORED:
-            break
-        rare.append(term)
+    rare = rarest(informative, counts, MOST_SCORED)
     together = " & ".join(map(_quoted, informative[len(rare) :]))
     return f"({_any(rare)}) | ({together})" if rare and together else _any(rare) or together
 
@@ -247,7 +160,7 @@ class PostgresChunks:
     def neighbour(self, chunk_id: int, *, behind: bool) -> tuple[int, Chunk] | None:
         """Return the previous or (`behind`) next chunk of the same document, with its id, or None."""
         side, order = (">", "min") if behind else ("<", "max")
-        (row,) = self._rows(
+        (row,) = self.rows(
             f"SELECT {order}(id) AS id FROM localcrag.chunks WHERE {IN_COLLECTION} AND id {side} :id AND document_id = "
             f"(SELECT document_id FROM localcrag.chunks WHERE {IN_COLLECTION} AND id = :id)",
             id=chunk_id,
@@ -263,7 +176,7 @@ class PostgresChunks:
 
     def chunks_within(self, chunk_id: int, start: int, end: int) -> list[int]:
         """Return the ids of the chunks that overlap these characters of a chunk's document, in order."""
-        rows = self._rows(
+        rows = self.rows(
             f"SELECT id FROM localcrag.chunks WHERE {IN_COLLECTION} AND document_id = (SELECT document_id FROM "
             f'localcrag.chunks WHERE {IN_COLLECTION} AND id = :id) AND start < :end AND "end" > :start ORDER BY id',
             id=chunk_id, start=start, end=end,
@@ -278,7 +191,7 @@ class PostgresChunks:
         """Return the title of each chunk's document."""
         documents = self.documents_of(ids)
         query = f"{NAMES_AND_TITLES} AND id = ANY(CAST(:ids AS bigint[]))"
-        titles = titles_of(self._rows(query, ids=sorted(set(documents.values()))))
+        titles = titles_of(self.rows(query, ids=sorted(set(documents.values()))))
         return {chunk: titles[document] for chunk, document in documents.items() if document in titles}
 
     def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
@@ -287,12 +200,65 @@ class PostgresChunks:
         return {row["id"]: vector_from(row["vector"]) for row in rows}
 
     def full_text(self, question: str, k: int, within: Collection[int] | None = None) -> list[int]:
-        """Return up to `k` chunk ids by BM25, best first, restricted to the documents `within` if given."""
-        return keyword_search(self.database, self.id, question, k=k, within=within, languages=self._searched())
+        """Return up to `k` chunk ids by BM25, best first, restricted to the documents `within` if given.
+
+        BM25 is that of Robertson and Zaragoza 2009, with k1 = 1.2 and b = 0.75. Documents in each language are searched
+        by the question's terms in that language. If more than MOST_SCORED chunks contain words of the question, only
+        chunks with its rare words are scored. Raises StoreError.
+        """
+        scored: list[tuple[float, int]] = []
+        for language in self._searched():
+            words = _terms(self.database, language, question)
+            counts = self._counts(list(dict.fromkeys(words.values())))
+            known = {word: term for word, term in words.items() if term in counts}
+            if not known:
+                continue
+            (about,) = self.rows(
+                "SELECT chunks, words::float8 / greatest(chunks, 1) AS mean FROM localcrag.collections "
+                "WHERE id = :collection"
+            )
+            weights = _weights(known.values(), counts, about["chunks"])
+            score = _score(list(weights.values()), about["mean"])
+            rank = "ts_rank('{{1,1,1,1}}', s, CAST(:term_{0} AS tsquery)) AS r{0}"
+            ranks = ", ".join(map(rank.format, range(len(weights))))
+            rows = self.rows(
+                f"SELECT id, {score} AS score FROM (SELECT id, words, {ranks} FROM ("
+                # The concatenation with an empty tsvector decompresses the stored one only once per row. OFFSET 0 keeps
+                # the planner from merging the subqueries, which would undo that.
+                "SELECT id, words, search || ''::tsvector AS s FROM localcrag.chunks WHERE collection_id = :collection "
+                f"AND language = :language AND search @@ CAST(:query AS tsquery){WITHIN.format('document_id')} "
+                "OFFSET 0) c OFFSET 0) ranked ORDER BY score DESC, id LIMIT :k",
+                language=language, query=_query(known, counts), within=within_values(within), k=k,
+                **{f"term_{at}": _quoted(term) for at, term in enumerate(weights)},
+            )  # fmt: skip
+            scored += [(-row["score"], row["id"]) for row in rows]
+        return [chunk for _, chunk in sorted(scored)[:k]]
 
     def documents_containing(self, word: str) -> frozenset[int] | None:
-        """Return the ids of the documents that contain a word, or None if very many chunks contain it."""
-        return documents_containing(self.database, self.id, word, self._searched())
+        """Return the ids of the documents that contain a word, or None if more than MOST_CHUNKS chunks contain it."""
+        found: list[int] = []
+        for language in self._searched():
+            rows = self.database.rows(
+                "SELECT u.lexeme, p.at FROM unnest(localcrag.terms(:language, :text)) u, unnest(u.positions) AS p (at) "
+                "ORDER BY p.at",
+                language=language, text=" ".join(stems(word, "zh")) if language == UNSTEMMED else word,
+            )  # fmt: skip
+            if not rows:
+                continue
+            rows = self.rows(
+                "SELECT document_id AS id FROM localcrag.chunks WHERE collection_id = :collection "
+                "AND language = :language AND search @@ CAST(:query AS tsquery) LIMIT :most",
+                language=language, query=" <-> ".join(_quoted(row["lexeme"]) for row in rows),
+                most=MOST_CHUNKS + 1,
+            )  # fmt: skip
+            found += [row["id"] for row in rows]
+        return None if len(found) > MOST_CHUNKS else frozenset(found)
+
+    def _counts(self, terms: list[str]) -> dict[str, int]:
+        """Return the number of chunks with each of these terms, without terms that no chunk has."""
+        wanted = f"{IN_COLLECTION} AND term = ANY(CAST(:terms AS text[]))"
+        rows = self.rows(f"SELECT term, chunks FROM localcrag.term_counts WHERE {wanted}", terms=terms)
+        return {row["term"]: row["chunks"] for row in rows}
 
     def documents_of(self, ids: Sequence[int]) -> dict[int, int]:
         """Return the document id of each chunk that still exists."""
@@ -300,7 +266,7 @@ class PostgresChunks:
 
     def number_of_documents(self) -> int:
         """Return the number of documents."""
-        return int(self._rows(f"SELECT count(*) AS number FROM localcrag.documents WHERE {IN_COLLECTION}")[0]["number"])
+        return int(self.rows(f"SELECT count(*) AS number FROM localcrag.documents WHERE {IN_COLLECTION}")[0]["number"])
 
     def languages(self) -> dict[str, int]:
         """Return the number of documents per language, without unknown ones; counted again only after changes."""
@@ -313,16 +279,17 @@ class PostgresChunks:
             raise embedder_mismatch(self.name, row, self.embedder, self.dimension)
         return row
 
-    def _rows(self, sql: str, **values: Any) -> list[Row]:
+    def rows(self, sql: str, **values: Any) -> list[Row]:
+        """Return the rows of a query, in which :collection is this collection's id. Raises StoreError."""
         return self.database.rows(sql, collection=self.id, **values)
 
     def _within(self, sql: str, within: Collection[int] | None, order: str = "") -> list[Row]:
         where = WITHIN.format("document_id")
-        return self._rows(f"{sql} WHERE {IN_COLLECTION}{where}{order}", within=within_values(within))
+        return self.rows(f"{sql} WHERE {IN_COLLECTION}{where}{order}", within=within_values(within))
 
     def _by_id(self, columns: str, ids: Sequence[int], **values: Any) -> list[Row]:
         """Return columns of the chunks (c) with these ids, and of their documents (d), if they still exist."""
-        return self._rows(
+        return self.rows(
             f"SELECT {columns} FROM localcrag.chunks c JOIN localcrag.documents d ON (d.collection_id, d.id) = "
             "(c.collection_id, c.document_id) WHERE c.collection_id = :collection "
             "AND c.id = ANY(CAST(:ids AS bigint[]))",
@@ -335,7 +302,7 @@ class PostgresChunks:
             sql = (
                 f"SELECT language, count(*) AS number FROM localcrag.documents WHERE {IN_COLLECTION} GROUP BY language"
             )
-            self._counted = changes, {row["language"]: row["number"] for row in self._rows(sql)}
+            self._counted = changes, {row["language"]: row["number"] for row in self.rows(sql)}
         return self._counted[1]
 
     def _searched(self) -> list[str]:
@@ -401,20 +368,20 @@ class PgVectorIndex:
         """
         half, crowded = f"halfvec({self._store.dimension})", self._crowded_after(changes)
         allowed = "(document_id = ANY(CAST(:within AS bigint[])) OR likeness = ANY(CAST(:crowded AS bigint[])))"
-        near = self._store.database.rows(
+        near = self._store.rows(
             "SELECT id, document_id, likeness, -(vector <#> CAST(:vector AS vector)) AS cosine FROM (SELECT id, "
             "document_id, likeness, vector FROM localcrag.chunks WHERE collection_id = :collection AND "
             f"{graph_condition(self._store.dimension)} {'' if within is None else f'AND {allowed}'} "
             # The parameter is first cast to a full vector, because the server takes its first cast as its type.
             f"ORDER BY CAST(vector AS {half}) <#> CAST(CAST(:vector AS vector) AS {half}) LIMIT :more) near",
-            collection=self._store.id, vector=vector_text(vector), more=int(k * SPARE) + 1,
+            vector=vector_text(vector), more=int(k * SPARE) + 1,
             **({} if within is None else {"within": within_values(within), "crowded": sorted(crowded)}),
         )  # fmt: skip
         cosines = {row["likeness"]: float(row["cosine"]) for row in near if row["likeness"] in crowded}
-        more = self._store.database.rows(
+        more = self._store.rows(
             "SELECT id, document_id, likeness FROM localcrag.chunks WHERE collection_id = :collection AND NOT in_graph "
             "AND likeness = ANY(CAST(:numbers AS bigint[]))",
-            collection=self._store.id, numbers=sorted(cosines),
+            numbers=sorted(cosines),
         ) if cosines else []  # fmt: skip
         wanted = None if within is None else frozenset(within)
         found = [
@@ -427,19 +394,18 @@ class PgVectorIndex:
     def _crowded_after(self, changes: int) -> frozenset[int]:
         """Return the likeness of each vector whose chunks are not all in the graph; cached until `changes` grows."""
         if self._crowded is None or self._crowded[0] != changes:
-            rows = self._store.database.rows(
-                "SELECT DISTINCT likeness FROM localcrag.chunks WHERE collection_id = :collection AND NOT in_graph",
-                collection=self._store.id,
+            rows = self._store.rows(
+                "SELECT DISTINCT likeness FROM localcrag.chunks WHERE collection_id = :collection AND NOT in_graph"
             )
             self._crowded = changes, frozenset(row["likeness"] for row in rows)
         return self._crowded[1]
 
     def _compared(self, vector: Vectors, k: int, within: Collection[int] | None) -> list[tuple[int, float]]:
         # MATERIALIZED keeps the planner from searching the graph.
-        rows = self._store.database.rows(
+        rows = self._store.rows(
             "WITH own AS MATERIALIZED (SELECT id, -(vector <#> CAST(:vector AS vector)) AS cosine FROM "
             f"localcrag.chunks WHERE collection_id = :collection{WITHIN.format('document_id')}) "
             "SELECT id, cosine FROM own ORDER BY cosine DESC, id LIMIT :k",
-            collection=self._store.id, vector=vector_text(vector), k=k, within=within_values(within),
+            vector=vector_text(vector), k=k, within=within_values(within),
         )  # fmt: skip
         return [(row["id"], float(row["cosine"])) for row in rows]

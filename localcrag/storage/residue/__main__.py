@@ -6,6 +6,7 @@ file of a SQLite database that it uses loses its locks on the database (sqlite.o
 
 from __future__ import annotations
 
+import io
 import mmap
 import os
 import stat
@@ -34,10 +35,7 @@ def report_matches(folder: Path, excluded: list[Path], wanted: list[list[bytes]]
             unread.append([os.fsencode(path).hex(), error.strerror or str(error)])
             continue
         files, read = files + 1, read + size
-        if places:
-            send(out, {"file": os.fsencode(path).hex(), "places": places})
-        else:
-            send(out, {})
+        send(out, {"file": os.fsencode(path).hex(), "places": places} if places else {})
     send(out, {"end": True, "files": files, "bytes": read, "unread": unread})
 
 
@@ -64,13 +62,8 @@ def _places(path: Path, wanted: list[list[bytes]]) -> tuple[list[list[int]], int
 
 def answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
     """Answer a request with frames; `attached` is the concatenation of all forms of all wanted items."""
-    wanted, at = [], 0
-    for lengths in asked["lengths"]:
-        forms = []
-        for length in lengths:
-            forms.append(attached[at : at + length])
-            at += length
-        wanted.append(forms)
+    data = io.BytesIO(attached)
+    wanted = [[data.read(length) for length in lengths] for lengths in asked["lengths"]]
     excluded = [Path(os.fsdecode(bytes.fromhex(one))) for one in asked["left_out"]]
     report_matches(Path(os.fsdecode(bytes.fromhex(asked["folder"]))), excluded, wanted, out)
 

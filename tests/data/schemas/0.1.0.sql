@@ -362,7 +362,6 @@ END;
 CREATE TRIGGER words_of_chat_left AFTER DELETE ON chats BEGIN
     UPDATE words_to_overwrite SET deleted = deleted + 1;
 END;
--- A chat that is named after its first question, and a turn that gets its answer, lose no words.
 CREATE TRIGGER words_of_title_left AFTER UPDATE OF title ON chats
 WHEN new.title != old.title AND old.title != 'New chat' BEGIN
     UPDATE words_to_overwrite SET deleted = deleted + 1;

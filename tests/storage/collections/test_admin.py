@@ -17,7 +17,8 @@ from localcrag.settings import load
 from localcrag.storage.chat_store import ChatStore
 from localcrag.storage.collections.admin import delete_collection, move_documents, rename_collection, rename_document
 from localcrag.storage.collections.document_store import DocumentStore
-from localcrag.storage.collections.queries import collection_names, documents_of, preset_of, set_preset, text_of
+from localcrag.storage.collections.queries import collection_names, documents_of, preset_of, set_preset
+from localcrag.storage.collections.sqlite_collection import SqliteCollection
 from localcrag.storage.collections.vector_index import ChunkIndex
 from localcrag.storage.database import Database
 from localcrag.storage.run_store import RunStore
@@ -120,7 +121,7 @@ def test_a_document_is_found_under_its_new_name(database: Database) -> None:
     store = shelf(database, "one", "tower")
     rename_document(database, "one", "tower.txt", " The  tower ")
     assert names(database, "one") == ["The tower"]
-    assert text_of(database, store.name, "The tower") == "tower"
+    assert SqliteCollection(database, store.name, Path()).text("The tower") == "tower"
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ from localcrag.storage.collections.chunks import replace_vectors
 from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.collections.engine_choice import EngineChoice, hnswlib_import_error
 from localcrag.storage.collections.index_files import COLUMNS
-from localcrag.storage.collections.queries import DOCUMENTS_QUERY, original_of, text_of
+from localcrag.storage.collections.queries import DOCUMENTS_QUERY
+from localcrag.storage.collections.sqlite_collection import SqliteCollection
 from localcrag.storage.collections.vector_index import BATCH, ChunkIndex
 from localcrag.storage.database import Database
 from localcrag.storage.run_store import RunStore
@@ -398,7 +399,7 @@ def test_what_is_not_there_is_said_by_name(tmp_path: Path) -> None:
     with pytest.raises(UnknownDocument, match=r"no document “x\.pdf”"):
         store.delete("x.pdf")
     with pytest.raises(UnknownDocument):
-        text_of(Database(tmp_path / "db.sqlite3"), store.name, "x.pdf")
+        SqliteCollection(Database(tmp_path / "db.sqlite3"), store.name, tmp_path).text("x.pdf")
     with pytest.raises(UnknownRun, match="no stored run “r”"):
         RunStore(Database(tmp_path / "db.sqlite3")).get("r")
 
@@ -411,7 +412,7 @@ def test_a_failed_write_leaves_the_old_document(tmp_path: Path) -> None:
             "a.txt", sha256="x", media_type="t", pages=None, text="new", chunks=[Chunk(None, 0, 3, "new")],
             vectors=EMBEDDER.embed([]),
         )  # fmt: skip
-    assert text_of(Database(tmp_path / "db.sqlite3"), store.name, "a.txt") == "cats purr"
+    assert SqliteCollection(Database(tmp_path / "db.sqlite3"), store.name, tmp_path).text("a.txt") == "cats purr"
     assert store.full_text("cats", 5)
 
 
@@ -525,8 +526,8 @@ def test_a_kept_file_comes_back_as_it_was_and_goes_with_its_document(tmp_path: P
     file.write_bytes(b"secret-" + bytes(range(256)) * 10_000)
     keep(store, "a.pdf", file)
     database = Database(tmp_path / "db.sqlite3")
-    assert original_of(database, "default", "a.pdf") == file.read_bytes()
-    assert original_of(database, "default", "b.pdf") is None
+    assert SqliteCollection(database, "default", tmp_path).original("a.pdf") == file.read_bytes()
+    assert SqliteCollection(database, "default", tmp_path).original("b.pdf") is None
     keep(store, "a.pdf", file)
     assert len(database.rows("SELECT document_id FROM originals")) == 1
     store.delete("a.pdf")

@@ -288,4 +288,4 @@ def test_the_command_line_moves_lists_connects_and_disconnects(postgres: Postgre
     assert "holds a password" in refused.stderr
     assert "secret" not in refused.stderr
     here = as_process(data, "collection", "vacuum", "default")
-    assert "lives on this computer" in here.stderr
+    assert "is on this computer" in here.stderr
