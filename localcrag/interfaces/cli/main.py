@@ -15,18 +15,15 @@ import sys
 from typing import TYPE_CHECKING, NoReturn
 
 from localcrag import __version__
-from localcrag.interfaces.cli.command import close_apps_at_exit
+from localcrag.interfaces.cli.command import DONE, FAILED, Commands, close_apps_at_exit
 from localcrag.privacy.guard import guard
 from localcrag.records.errors import LocalcragError, QuestionError, SettingsError
 
 if TYPE_CHECKING:
     from localcrag.settings import Settings
 
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-
-FAILED, WRONG_USAGE = 1, 2
-INTERRUPTED = 130
+WRONG_USAGE, INTERRUPTED = 2, 130
 _MESSAGE_REPLACEMENTS = (
     (re.compile("^the following arguments are required: "), "Missing: "),
     (re.compile("^argument ([^:]+): (?=must be )"), r"\1 "),
@@ -51,7 +48,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _report_error(error, WRONG_USAGE, as_json=any(map(_is_json, arguments)))
     try:
         with close_apps_at_exit():
-            status = int(parsed.run(parsed, _settings(parsed)))
+            status: int = parsed.run(parsed, _settings(parsed)) or DONE
         sys.stdout.flush()
         return status
     except (SettingsError, QuestionError) as error:
@@ -140,12 +137,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"localcrag {__version__}")
     parser.set_defaults(json=False, data_dir=None, collection=None, on_failure=lambda _parsed, _error: None)
     subparser: type[argparse.ArgumentParser] = _CommandParser
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=subparser)
-    _add_commands(commands, common, within)
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=subparser)
+    _add_commands(Commands(subparsers, common, within))
     return parser
 
 
-def _add_commands(commands: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
+def _add_commands(commands: Commands) -> None:
     from localcrag.interfaces.cli import (
         ask,
         calibrate,
@@ -161,31 +158,15 @@ def _add_commands(commands: Subparsers, common: argparse.ArgumentParser, within:
         start,
     )
 
-    for add in (
-        ingest.add_ingest_parser,
-        ask.add_ask_parser,
-        start.add_ui_parser,
-        start.add_serve_parser,
-        start.add_mcp_parser,
-        documents.add_documents_parser,
-        documents.add_forget_parser,
-        folders.add_folder_parser,
-    ):
-        add(commands, common, within)
-    collections.add_collection_parser(commands, common)
-    start.add_desktop_parser(commands, common)
-    models.add_models_parser(commands, common)
-    maintenance.add_privacy_parser(commands, common)
-    for add in (
-        collections.add_presets_parser,
-        collections.add_web_parser,
-        runs.add_runs_parser,
-        feedback.add_labels_parser,
-        feedback.add_pins_parser,
-        feedback.add_gaps_parser,
-        evaluate.add_eval_parser,
-        calibrate.add_calibrate_parser,
-    ):
-        add(commands, common, within)
-    maintenance.add_backup_parser(commands, common)
-    maintenance.add_doctor_parser(commands, common)
+    ingest.add_commands(commands)
+    ask.add_commands(commands)
+    start.add_commands(commands)
+    documents.add_commands(commands)
+    folders.add_commands(commands)
+    collections.add_commands(commands)
+    models.add_commands(commands)
+    runs.add_commands(commands)
+    feedback.add_commands(commands)
+    evaluate.add_commands(commands)
+    calibrate.add_commands(commands)
+    maintenance.add_commands(commands)

@@ -17,7 +17,6 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from localcrag.interfaces.cli.command import counted
 from localcrag.records.enums import Action, Backing, Grade, IngestStatus
 from localcrag.records.events import AnswerPiece, QueryProposed, StepStarted, Warned
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
@@ -35,7 +34,7 @@ from localcrag.runs.recording import (
 )
 from localcrag.text import places
 from localcrag.text.places import SheetRow
-from localcrag.text.translation import format_decimals
+from localcrag.text.translation import counted, format_decimals
 from localcrag.text.words import one_line, shorten
 
 if TYPE_CHECKING:
