@@ -16,7 +16,7 @@ from localcrag.app.feedback import PastQuestions
 from localcrag.app.shared_state import CurrentSettings
 from localcrag.interfaces.page import renderers
 from localcrag.interfaces.page.chat.chat import preset_name
-from localcrag.interfaces.page.handlers import LATEST, PRIVATE, QUEUED, showing_errors
+from localcrag.interfaces.page.handlers import LATEST, PRIVATE, QUEUED
 from localcrag.records.enums import ConflictRule, Policy, Preset, RefinerKind, Strictness, StripMode
 from localcrag.records.errors import LocalcragError
 from localcrag.records.thresholds import PRESETS
@@ -89,8 +89,7 @@ def conflict_choice(in_use: CurrentSettings, in_force: LiveFields) -> None:
     def use(name: str) -> None:
         # Gradio reports a dropdown's value also when it loses the focus.
         if name != in_use.now.conflict_rule.value:
-            with showing_errors():
-                in_use.change(conflict_rule=name)
+            in_use.change(conflict_rule=name)
 
     in_force.add(choice, lambda _: in_use.now.conflict_rule.value)
     choice.input(use, [choice], None, **LATEST)
@@ -112,12 +111,11 @@ def preset_choice(
     effect = gr.HTML("", elem_id="lc-preset-effect")
 
     def use(name: str, of: str) -> tuple[Any, Any]:
-        with showing_errors():
-            before = settings.preset(of)
-            if before is Preset(name):
-                # Gradio may report the same choice twice; the effect that the first one showed must stay.
-                return gr.skip(), gr.skip()
-            settings.set_preset(Preset(name), of)
+        before = settings.preset(of)
+        if before is Preset(name):
+            # Gradio may report the same choice twice; the effect that the first one showed must stay.
+            return gr.skip(), gr.skip()
+        settings.set_preset(Preset(name), of)
         text = " ".join(
             part for part in (describe_limits(past, of), describe_changes(past, before, Preset(name), of)) if part
         )
@@ -251,7 +249,6 @@ def _saver(in_use: CurrentSettings, name: str) -> Any:
         # Gradio reports a dropdown's value also when it loses the focus.
         if value == _field_value(in_use.now, name):
             return
-        with showing_errors():
-            in_use.change(**{name: None if value == "" else value})
+        in_use.change(**{name: None if value == "" else value})
 
     return save

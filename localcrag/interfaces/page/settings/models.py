@@ -13,7 +13,7 @@ from localcrag.app.models import hardware
 from localcrag.app.models.hardware import memory
 from localcrag.app.models.library import ModelInstaller
 from localcrag.interfaces.page import renderers
-from localcrag.interfaces.page.handlers import LATEST, PARALLEL, or_show_error, release_buttons
+from localcrag.interfaces.page.handlers import LATEST, PARALLEL, release_buttons
 from localcrag.interfaces.page.renderers import TEMPLATES
 from localcrag.interfaces.page.settings.answers import LiveFields
 from localcrag.records.errors import LocalcragError
@@ -25,13 +25,10 @@ from localcrag.text.translation import ngettext
 class ModelsTab:
     """The list of models, and the handlers of its buttons and fields."""
 
-    def __init__(self, assembly: Assembly) -> None:
+    def __init__(self, assembly: Assembly, script: str, in_force: LiveFields) -> None:
         self._assembly = assembly
         self._wanted = ModelInstaller(assembly.library, self._use)
         self.embeddings = ReindexingTasks(assembly.collections.reindex)
-
-    def show(self, script: str, in_force: LiveFields) -> None:
-        """Create the components and connect them."""
         self.listing = gr.HTML("", elem_id="lc-models", js_on_load=script)
         address, key, look, report = _server_fields()
         with gr.Row():
@@ -50,8 +47,7 @@ class ModelsTab:
         release_buttons(done)
         for number, name in ((threads, "threads"), (window, "context_tokens")):
             in_force.add(number, self._now(name))
-            entered = [number.submit, number.blur]
-            gr.on(entered, self._saver(name), [number], [self.listing], **LATEST)
+            gr.on([number.submit, number.blur], self._saver(name), [number], [self.listing], **LATEST)
 
     def wire(self, event: Any) -> None:
         """Show the progress of downloads and re-indexing after an event."""
@@ -65,8 +61,7 @@ class ModelsTab:
         assembly = self._assembly
         settings = assembly.settings
         try:
-            models = assembly.library.models()
-            speeds = assembly.runs.speeds()
+            models, speeds = assembly.library.models(), assembly.runs.speeds()
             to_reindex = assembly.collections.embedders.to_reindex()
             own = assembly.collection_settings.embedders()
         except LocalcragError as error:
@@ -109,7 +104,7 @@ class ModelsTab:
 
     def get(self, event: gr.EventData) -> str:
         """Download a model, and use it as soon as it is complete."""
-        or_show_error(lambda: self._wanted.use(str(event.name)))
+        self._wanted.use(str(event.name))
         return self.listed()
 
     def _now(self, name: str) -> Callable[[str], int]:
@@ -120,7 +115,7 @@ class ModelsTab:
 
         def save(value: float | None) -> str:
             if value is not None and int(value) != getattr(self._assembly.settings, name):
-                or_show_error(lambda: self._assembly.change(**{name: int(value)}))
+                self._assembly.change(**{name: int(value)})
             return self.listed()
 
         return save
@@ -130,17 +125,17 @@ class ModelsTab:
         name = str(event.name)
         match str(event.what):
             case "agree":
-                or_show_error(lambda: self._agree_and_use(name))
+                self._agree_and_use(name)
             case "disagree":
-                or_show_error(lambda: self._assembly.library.servers.disagree(name))
+                self._assembly.library.servers.disagree(name)
             case "use":
-                or_show_error(lambda: self._assembly.models.use(name))
+                self._assembly.models.use(name)
             case "use-set":
-                or_show_error(lambda: self._wanted.use(name))
+                self._wanted.use(name)
             case "get":
                 self._wanted.download(name)
             case "own":
-                or_show_error(lambda: self._give_own(name, str(event.embedder)))
+                self._give_own(name, str(event.embedder))
             case "embed":
                 self.embeddings.start(name)
             case "cancel":
