@@ -8,17 +8,7 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from localcrag.interfaces.cli.command import (
-    STRICTNESS,
-    Commands,
-    add_number,
-    add_restriction,
-    open_app,
-    parse_restriction,
-    print_result,
-    strictness,
-    values,
-)
+from localcrag.interfaces.cli import command as cli
 from localcrag.records.enums import ConflictRule, Policy, Preset, RefinerKind, ScorerKind, StripMode, WebMode
 
 if TYPE_CHECKING:
@@ -68,41 +58,41 @@ _THRESHOLDS = {
 """Options of the thresholds, and their help."""
 
 
-def add_commands(commands: Commands) -> None:
+def add_commands(commands: cli.Commands) -> None:
     """Add `ask`."""
     command = commands.add("ask", _ask, "ask a question", collection=True)
     command.add_argument("question", metavar="QUESTION")
-    add_restriction(command)
+    cli.add_restriction(command)
     command.add_argument(
         "--read-all",
         action="store_true",
         help="read every passage, not only the best ones (for “list all …”; takes longer)",
     )
-    command.add_argument("--policy", choices=values(Policy), help="rule that turns relevances into an action")
+    command.add_argument("--policy", choices=cli.values(Policy), help="rule that turns relevances into an action")
     command.add_argument(
-        "--preset", choices=values(Preset), help="preset for this question (`localcrag presets` describes them)"
+        "--preset", choices=cli.values(Preset), help="preset for this question (`localcrag presets` describes them)"
     )
     words = "whether to search the web with your SearXNG; ask: you approve each query"
-    command.add_argument("--web", choices=values(WebMode), help=words)
+    command.add_argument("--web", choices=cli.values(WebMode), help=words)
     command.add_argument("--searxng-url", metavar="URL", help="address of the SearXNG for this question")
     words = "which side wins if documents and web contradict each other"
-    command.add_argument("--conflicts", choices=values(ConflictRule), dest="conflict_rule", help=words)
-    add_number(command, "k", "N", "number of passages to retrieve")
+    command.add_argument("--conflicts", choices=cli.values(ConflictRule), dest="conflict_rule", help=words)
+    cli.add_number(command, "k", "N", "number of passages to retrieve")
     command.add_argument("--llm", metavar="NAME", help="language model for this question")
     words = "model that grades the passages; llm needs a capable model"
-    command.add_argument("--scorer", choices=values(ScorerKind), help=words)
+    command.add_argument("--scorer", choices=cli.values(ScorerKind), help=words)
     words = "how to split passages into sentences or larger parts"
-    command.add_argument("--strip-mode", choices=values(StripMode), help=words)
+    command.add_argument("--strip-mode", choices=cli.values(StripMode), help=words)
     words = "how to choose the evidence; llm needs a capable model"
-    command.add_argument("--refiner", choices=values(RefinerKind), help=words)
+    command.add_argument("--refiner", choices=cli.values(RefinerKind), help=words)
     words = "search again in other words if the first passages are not enough"
     command.add_argument("--retry", action=argparse.BooleanOptionalAction, default=None, help=words)
     words = "which sentences to show: only supported ones, doubtful ones too (marked), or all (marked)"
-    command.add_argument("--strictness", type=strictness, metavar="|".join(STRICTNESS), help=words)
-    add_number(command, "time_budget", "S", "time limit in seconds; steps that do not fit are skipped")
-    add_number(command, "temperature", "T", "sampling temperature (0: same answer every time)")
+    command.add_argument("--strictness", type=cli.strictness, metavar="|".join(cli.STRICTNESS), help=words)
+    cli.add_number(command, "time_budget", "S", "time limit in seconds; steps that do not fit are skipped")
+    cli.add_number(command, "temperature", "T", "sampling temperature (0: same answer every time)")
     for name, words in _THRESHOLDS.items():
-        add_number(command, name, "P", f"{words} (0 to 1)")
+        cli.add_number(command, name, "P", f"{words} (0 to 1)")
 
 
 def _ask(parsed: argparse.Namespace, settings: Settings) -> None:
@@ -112,14 +102,18 @@ def _ask(parsed: argparse.Namespace, settings: Settings) -> None:
     # Consent is asked for on a terminal only: a script would wait for an answer that never comes.
     consent = ask_consent if sys.stdin.isatty() and sys.stderr.isatty() else None
     preset = parsed.preset and Preset(parsed.preset)
-    assembly = open_app(settings)
+    assembly = cli.open_app(settings)
     if parsed.llm:
         # If the model that was named cannot be loaded, this raises the reason; else the answer would come without it.
         _ = assembly.models.llm
     asking = assembly.ask(
-        parsed.question, preset=preset, consent=consent, restriction=parse_restriction(parsed), read_all=parsed.read_all
+        parsed.question,
+        preset=preset,
+        consent=consent,
+        restriction=cli.parse_restriction(parsed),
+        read_all=parsed.read_all,
     )
     run = terminal.show_run(asking)
     if advice := terminal.advice(run, searxng=settings.searxng_url is not None):
         terminal.console().print(advice)
-    print_result(record.to_json(run), parsed, terminal.answer_text(run))
+    cli.print_result(record.to_json(run), parsed, terminal.answer_text(run))

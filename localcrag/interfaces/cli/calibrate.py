@@ -6,15 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localcrag.interfaces.cli.command import (
-    DONE,
-    FAILED,
-    Commands,
-    index_warnings,
-    open_collection,
-    print_result,
-    say,
-)
+from localcrag.interfaces.cli import command as cli
 from localcrag.records.errors import EvaluationError, SettingsError
 from localcrag.text.translation import counted
 
@@ -83,11 +75,10 @@ def as_lines(settings: Settings, outcome: EvaluationOutcome, criterion: Criterio
 
 def override_notes(settings: Settings) -> list[str]:
     """Return a line for each threshold that was set by hand, which wins over the calibration."""
-    given = {name: getattr(settings, name) for name in THRESHOLDS}
     return [
         f"The threshold {name} is set to {value:g} in the settings, which overrides any calibration."
-        for name, value in given.items()
-        if value is not None
+        for name in THRESHOLDS
+        if (value := getattr(settings, name)) is not None
     ]
 
 
@@ -109,16 +100,14 @@ def describe_source(stored: StoredCalibration) -> str:
 
 
 def _coefficients(before: FittedCalibration, after: FittedCalibration) -> list[str]:
-    rows = [(f"threshold {name}", _threshold(before, name), _threshold(after, name)) for name in THRESHOLDS]
+    rows = [
+        (f"threshold {name}", getattr(before.thresholds, name), getattr(after.thresholds, name)) for name in THRESHOLDS
+    ]
     for kind in ("passage", "strip"):
         for name in ("logit", "cosine", "overlap", "bias") if kind == "passage" else ("logit", "bias"):
             values = (getattr(getattr(one, kind), name) for one in (before, after))
             rows.append((f"{kind}: {name}", *values))
     return [f"{'':<27}{'active':>9}{'fitted':>9}"] + [f"{name:<27}{was:>9.4g}{now:>9.4g}" for name, was, now in rows]
-
-
-def _threshold(calibration: FittedCalibration, name: str) -> float:
-    return float(getattr(calibration.thresholds, name))
 
 
 CRITERIA = ("f1", "web-rate", "cost")
@@ -129,7 +118,7 @@ _ABOUT = (
 )
 
 
-def add_commands(commands: Commands) -> None:
+def add_commands(commands: cli.Commands) -> None:
     """Add `calibrate`."""
     words = "fit relevances and thresholds to labelled questions"
     command = commands.add("calibrate", _calibrate, words, collection=True, description=_ABOUT)
@@ -149,11 +138,11 @@ def _calibrate(parsed: argparse.Namespace, settings: Settings) -> int:
     if (named := next(iter(parsed.what), "")) in (SHOW, UNDO):
         if parsed.from_use or parsed.apply or len(parsed.what) > 1:
             raise SettingsError(f"`calibrate {named}` fits nothing. Leave out sets, --from-use and --apply.")
-        (_show if named == SHOW else _undo)(parsed, open_collection(settings))
-        return DONE
+        (_show if named == SHOW else _undo)(parsed, cli.open_collection(settings))
+        return cli.DONE
     if not parsed.what and not parsed.from_use:
         raise SettingsError("Name the folder of an evaluation set, or give --from-use, or both.")
-    return _fit(parsed, open_collection(settings), _criterion(parsed))
+    return _fit(parsed, cli.open_collection(settings), _criterion(parsed))
 
 
 def _criterion(parsed: argparse.Namespace) -> Criterion:
@@ -179,10 +168,10 @@ def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -
         if labelled.left_out:
             scorer = assembly.settings.relevance
             skipped = counted(labelled.left_out, "label")
-            say(f"{skipped} left out: another model than {scorer} scored their passages.")
+            cli.say(f"{skipped} left out: another model than {scorer} scored their passages.")
     for folder in map(Path, parsed.what):
         _add_set(labelled, assembly, folder)
-    say(f"fitting to {counted(len(labelled.scores), 'passage')} and {counted(len(labelled.strips), 'strip')}")
+    cli.say(f"fitting to {counted(len(labelled.scores), 'passage')} and {counted(len(labelled.strips), 'strip')}")
     outcome = fit(assembly, labelled, criterion, apply=parsed.apply, force=parsed.force)
     lines = as_lines(assembly.settings, outcome, criterion)
     if outcome.applied:
@@ -190,11 +179,11 @@ def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -
         lines.append(f"Applied to {where}. `localcrag calibrate undo` reverts it.")
     elif not outcome.refused:
         lines.append("Nothing was changed. Add --apply to activate it for the collection.")
-    print_result(as_json(assembly.settings, labelled, outcome, criterion), parsed, "\n".join(lines))
+    cli.print_result(as_json(assembly.settings, labelled, outcome, criterion), parsed, "\n".join(lines))
     if outcome.refused:  # The error is in the JSON document already; a second document would not parse.
-        say(f"localcrag: {WORSE}")
-        return FAILED
-    return DONE
+        cli.say(f"localcrag: {WORSE}")
+        return cli.FAILED
+    return cli.DONE
 
 
 def _add_set(labelled: LabelledData, assembly: Assembly, folder: Path) -> None:
@@ -206,10 +195,10 @@ def _add_set(labelled: LabelledData, assembly: Assembly, folder: Path) -> None:
     evaluation_set = read(folder)
     with set_assembly(assembly, evaluation_set) as own:
         terminal.show_ingest(add_documents(own, folder, own.settings.collection), quiet=True)
-        index_warnings(own)
+        cli.index_warnings(own)
         for done, total in labelled.add_set(assembly, own, folder, evaluation_set):
             if done % 10 == 0 or done == total:
-                say(f"{done} of {total} questions scored")
+                cli.say(f"{done} of {total} questions scored")
 
 
 def _show(parsed: argparse.Namespace, assembly: Assembly) -> None:
@@ -236,7 +225,7 @@ def _show(parsed: argparse.Namespace, assembly: Assembly) -> None:
     for one in history:
         state = f"undone {one.undone_at}" if one.undone_at else "active" if one == applied else "replaced"
         lines.append(f"  {one.made_at}  {state}: {describe_source(one)}; criterion {one.how.criterion}")
-    print_result(result, parsed, "\n".join(lines))
+    cli.print_result(result, parsed, "\n".join(lines))
 
 
 def _undo(parsed: argparse.Namespace, assembly: Assembly) -> None:
@@ -250,4 +239,4 @@ def _undo(parsed: argparse.Namespace, assembly: Assembly) -> None:
     collection = assembly.settings.collection
     result = {"collection": collection, "undone": undone, "own": applied is None, "in_force": in_force}
     active = describe_active(assembly.settings, applied)
-    print_result(result, parsed, f"The calibration of {undone.made_at} is no longer active. {active}")
+    cli.print_result(result, parsed, f"The calibration of {undone.made_at} is no longer active. {active}")

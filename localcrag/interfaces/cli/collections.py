@@ -10,14 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localcrag.interfaces.cli.command import (
-    Commands,
-    finish_secure_deletion,
-    open_app,
-    open_collection,
-    print_result,
-    values,
-)
+from localcrag.interfaces.cli import command as cli
 from localcrag.records.enums import Preset, WebMode
 from localcrag.text.translation import counted
 
@@ -29,7 +22,7 @@ if TYPE_CHECKING:
 ADDRESS = "postgresql://USER@HOST:PORT/DATABASE; on this computer postgresql://USER@/DATABASE?host=SOCKET-FOLDER"
 
 
-def add_commands(commands: Commands) -> None:
+def add_commands(commands: cli.Commands) -> None:
     """Add `collection`, `web` and `presets`."""
     collection = commands.add("collection", _list, "list, copy, merge, export, import or move collections")
     metavar = "list | copy NAME NEW | merge FROM INTO | export NAME FILE | …"
@@ -40,16 +33,16 @@ def add_commands(commands: Commands) -> None:
 
     command = commands.add("web", _web, "show or choose a collection's web mode", collection=True)
     words = "whether to search the web; ask: you approve each query"
-    command.add_argument("mode", nargs="?", choices=values(WebMode), help=words)
+    command.add_argument("mode", nargs="?", choices=cli.values(WebMode), help=words)
 
     presets = commands.add("presets", _list_presets, "list presets, or choose a collection's", collection=True)
     named = commands.subcommands(presets, "list | use NAME")
     named.add("list", _list_presets, "list the presets and what each is for", collection=True)
     command = named.add("use", _use, "choose the collection's preset", collection=True)
-    command.add_argument("name", choices=values(Preset), metavar="NAME", help="a name from `presets list`")
+    command.add_argument("name", choices=cli.values(Preset), metavar="NAME", help="a name from `presets list`")
 
 
-def _add_copies(named: Commands) -> None:
+def _add_copies(named: cli.Commands) -> None:
     command = named.add("copy", _copy, "copy a collection with its index")
     command.add_argument("name", metavar="NAME", help="the collection to copy")
     command.add_argument("new", metavar="NEW", help="name of the copy")
@@ -71,7 +64,7 @@ def _add_copies(named: Commands) -> None:
     command.add_argument("embedder", metavar="MODEL|default", help=words)
 
 
-def _add_servers(named: Commands) -> None:
+def _add_servers(named: cli.Commands) -> None:
     words = "move a collection to a PostgreSQL server, or back; resumes an interrupted move"
     command = named.add("move", _move, words)
     command.add_argument("name", metavar="NAME", help="the collection to move")
@@ -89,39 +82,41 @@ def _add_servers(named: Commands) -> None:
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> None:
     found = []
-    collections = open_app(settings).collections
+    collections = cli.open_app(settings).collections
     for name in collections.names():
         home = collections.homes.of(name)
         found.append({"name": name, "home": str(home.server or "local")})
     width = max((len(one["name"]) for one in found), default=0)
     lines = "\n".join(f"{one['name']:<{width}}  {one['home']}" for one in found) or "No collections."
-    print_result(found, parsed, lines)
+    cli.print_result(found, parsed, lines)
 
 
 def _copy(parsed: argparse.Namespace, settings: Settings) -> None:
-    number = _show_progress(open_app(settings).collection_copies.copy(parsed.name, parsed.new), parsed, "copied")
+    number = _show_progress(cli.open_app(settings).collection_copies.copy(parsed.name, parsed.new), parsed, "copied")
     text = f"{parsed.new}: {counted(number, 'document')} copied from {parsed.name}."
-    print_result({"name": parsed.new, "documents": number}, parsed, text)
+    cli.print_result({"name": parsed.new, "documents": number}, parsed, text)
 
 
 def _merge(parsed: argparse.Namespace, settings: Settings) -> None:
-    merged = open_app(settings).collection_copies.merge(parsed.name, parsed.into)
+    merged = cli.open_app(settings).collection_copies.merge(parsed.name, parsed.into)
     lines = [f"{parsed.into}: {counted(merged.documents, 'document')} of {parsed.name} merged into it."]
     lines += [f"renamed: {old} is now {new}" for old, new in merged.renamed]
     lines += [f"already there with the same content: {name}" for name in merged.same]
-    print_result(merged, parsed, "\n".join(lines))
+    cli.print_result(merged, parsed, "\n".join(lines))
 
 
 def _export(parsed: argparse.Namespace, settings: Settings) -> None:
-    number = _show_progress(open_app(settings).collection_copies.export(parsed.name, parsed.file), parsed, "written")
+    number = _show_progress(
+        cli.open_app(settings).collection_copies.export(parsed.name, parsed.file), parsed, "written"
+    )
     text = (
         f"{parsed.name}: {counted(number, 'document')} written to {parsed.file}. Keep the file safe: it has their text."
     )
-    print_result({"file": parsed.file, "documents": number}, parsed, text)
+    cli.print_result({"file": parsed.file, "documents": number}, parsed, text)
 
 
 def _import(parsed: argparse.Namespace, settings: Settings) -> None:
-    assembly = open_app(settings)
+    assembly = cli.open_app(settings)
     names: list[str] = []
 
     def noted(events: Iterator[tuple[str, TransferProgress]]) -> Iterator[TransferProgress]:
@@ -134,16 +129,16 @@ def _import(parsed: argparse.Namespace, settings: Settings) -> None:
             number = _show_progress(noted(events), parsed, "checked and imported")
     except BaseException:
         # The part that was imported is removed again, but the full-text index still contains its words.
-        finish_secure_deletion(assembly)
+        cli.finish_secure_deletion(assembly)
         raise
     text = f"{names[0]}: {counted(number, 'document')} imported."
     if names[0] in assembly.collections.embedders.to_reindex():
         text += f" Before you can ask it, run: localcrag ingest --re-embed --collection {names[0]}"
-    print_result({"name": names[0], "documents": number}, parsed, text)
+    cli.print_result({"name": names[0], "documents": number}, parsed, text)
 
 
 def _embedder(parsed: argparse.Namespace, settings: Settings) -> None:
-    assembly = open_app(settings)
+    assembly = cli.open_app(settings)
     chosen = None if parsed.embedder == "default" else parsed.embedder
     assembly.collection_settings.set_embedder(chosen, parsed.name)
     embedders = assembly.collections.embedders
@@ -151,7 +146,7 @@ def _embedder(parsed: argparse.Namespace, settings: Settings) -> None:
     text = f"{parsed.name}: {wanted}"
     if wanted != there:
         text += f"; searches use {there} until you run: localcrag ingest --re-embed --collection {parsed.name}"
-    print_result({"name": parsed.name, "embedder": wanted, "searched_with": there}, parsed, text)
+    cli.print_result({"name": parsed.name, "embedder": wanted, "searched_with": there}, parsed, text)
 
 
 def _show_progress(steps: Iterator[TransferProgress], parsed: argparse.Namespace, what: str) -> int:
@@ -166,7 +161,7 @@ def _show_progress(steps: Iterator[TransferProgress], parsed: argparse.Namespace
 
 
 def _move(parsed: argparse.Namespace, settings: Settings) -> None:
-    assembly, moved = open_app(settings), False
+    assembly, moved = cli.open_app(settings), False
     collections = assembly.collections
 
     def steps() -> Iterator[TransferProgress]:
@@ -176,32 +171,32 @@ def _move(parsed: argparse.Namespace, settings: Settings) -> None:
             yield one
 
     number = _show_progress(steps(), parsed, "copied and compared")
-    finish_secure_deletion(assembly)
+    cli.finish_secure_deletion(assembly)
     home = collections.homes.of(parsed.name).server
     copied = f"{counted(number, 'document')} copied and compared" if moved else "nothing had to be moved"
     text = f"{parsed.name}: {copied}; it is {f'at {home}' if home else 'on this computer'}."
-    print_result({"name": parsed.name, "home": str(home or "local"), "documents": number}, parsed, text)
+    cli.print_result({"name": parsed.name, "home": str(home or "local"), "documents": number}, parsed, text)
 
 
 def _connect(parsed: argparse.Namespace, settings: Settings) -> None:
-    home = open_app(settings).collections.homes.connect(parsed.name, parsed.address, parsed.there)
-    print_result({"name": home.name, "home": str(home.server)}, parsed, f"{home.name}: connected to {home.server}")
+    home = cli.open_app(settings).collections.homes.connect(parsed.name, parsed.address, parsed.there)
+    cli.print_result({"name": home.name, "home": str(home.server)}, parsed, f"{home.name}: connected to {home.server}")
 
 
 def _disconnect(parsed: argparse.Namespace, settings: Settings) -> None:
-    open_app(settings).collections.homes.disconnect(parsed.name)
+    cli.open_app(settings).collections.homes.disconnect(parsed.name)
     text = f"{parsed.name}: disconnected; its documents stay on the server."
-    print_result({"disconnected": parsed.name}, parsed, text)
+    cli.print_result({"disconnected": parsed.name}, parsed, text)
 
 
 def _vacuum(parsed: argparse.Namespace, settings: Settings) -> None:
-    open_app(settings).collections.homes.vacuum(parsed.name)
+    cli.open_app(settings).collections.homes.vacuum(parsed.name)
     text = f"{parsed.name}: deleted data was erased from the server's tables and indexes."
-    print_result({"vacuumed": parsed.name}, parsed, text)
+    cli.print_result({"vacuumed": parsed.name}, parsed, text)
 
 
 def _web(parsed: argparse.Namespace, settings: Settings) -> None:
-    assembly = open_collection(settings)
+    assembly = cli.open_collection(settings)
     if parsed.mode:
         assembly.collection_settings.set_web_mode(WebMode(parsed.mode))
     mode = assembly.collection_settings.web_mode()
@@ -210,22 +205,22 @@ def _web(parsed: argparse.Namespace, settings: Settings) -> None:
     if mode is not WebMode.NEVER and assembly.settings.searxng_url is None:
         note += " No SearXNG is set, so no query is sent. Set its address in LOCALCRAG_SEARXNG_URL or in the app."
     text = f"For the collection “{settings.collection}” the web mode is {mode}.{note}"
-    print_result({"collection": settings.collection, "web": mode}, parsed, text)
+    cli.print_result({"collection": settings.collection, "web": mode}, parsed, text)
 
 
 def _list_presets(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.records.thresholds import PRESETS
 
-    used = open_collection(settings).collection_settings.preset()
+    used = cli.open_collection(settings).collection_settings.preset()
     lines = [f"{'→' if name is used else ' '} {name:<15} {rules.purpose}" for name, rules in PRESETS.items()]
     listed = [{"name": name, "used": name is used, **dataclasses.asdict(rules)} for name, rules in PRESETS.items()]
-    print_result(listed, parsed, "\n".join(lines))
+    cli.print_result(listed, parsed, "\n".join(lines))
 
 
 def _use(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.records.thresholds import PRESETS
 
     preset = Preset(parsed.name)
-    open_collection(settings).collection_settings.set_preset(preset)
+    cli.open_collection(settings).collection_settings.set_preset(preset)
     text = f"The collection “{settings.collection}” now uses the preset {preset}. {PRESETS[preset].purpose}"
-    print_result({"collection": settings.collection, "preset": preset}, parsed, text)
+    cli.print_result({"collection": settings.collection, "preset": preset}, parsed, text)

@@ -5,16 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from localcrag.interfaces.cli.command import (
-    DONE,
-    FAILED,
-    Commands,
-    add_restriction,
-    index_warnings,
-    open_collection,
-    parse_restriction,
-    print_result,
-)
+from localcrag.interfaces.cli import command as cli
 from localcrag.records.errors import SettingsError
 from localcrag.text.places import aliases_in_words, page_count_in_words, place_name
 from localcrag.text.translation import counted
@@ -35,13 +26,13 @@ _ABOUT = (
 )
 
 
-def add_commands(commands: Commands) -> None:
+def add_commands(commands: cli.Commands) -> None:
     """Add `documents` and `forget`."""
     documents = commands.add("documents", _list, "list, tag or delete documents", collection=True)
     named = commands.subcommands(documents, "list | tag NAME TAG … | untag NAME TAG … | delete NAME")
     listing = named.add("list", _list, "list the collection's documents, or some of them", collection=True)
     for command in (documents, listing):
-        add_restriction(command)
+        cli.add_restriction(command)
     for name, does in (("tag", "add tags to"), ("untag", "remove tags from")):
         command = named.add(name, _tag, f"{does} a document or folder", collection=True)
         command.set_defaults(gives=name == "tag")
@@ -60,10 +51,10 @@ def add_commands(commands: Commands) -> None:
 
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> None:
-    wanted = parse_restriction(parsed)
-    documents = [one for one in open_collection(settings).collections.documents() if wanted.allows(one)]
+    wanted = cli.parse_restriction(parsed)
+    documents = [one for one in cli.open_collection(settings).collections.documents() if wanted.allows(one)]
     lines = "\n".join(map(_line, documents)) or ("No document matches." if wanted else "No documents.")
-    print_result(documents, parsed, lines)
+    cli.print_result(documents, parsed, lines)
 
 
 def _line(one: Document) -> str:
@@ -79,24 +70,24 @@ def _line(one: Document) -> str:
 
 def _tag(parsed: argparse.Namespace, settings: Settings) -> None:
     tags = [replace_surrogates(tag) for tag in parsed.tags]
-    collections = open_collection(settings).collections
+    collections = cli.open_collection(settings).collections
     (meant,) = collections.named.meant([replace_surrogates(parsed.name)])
     put, take = (tags, []) if parsed.gives else ([], tags)
     collections.tags.change([meant.name], put=put, take=take)
     did = "tagged" if parsed.gives else "removed tags"
     message = f"{place_name(meant.name, None, (), meant.also)}: {did} {', '.join(tags)}"
     result = {"name": meant.name, "also": meant.also, "tagged" if parsed.gives else "untagged": tags}
-    print_result(result, parsed, message)
+    cli.print_result(result, parsed, message)
 
 
 def _delete(parsed: argparse.Namespace, settings: Settings) -> None:
-    assembly = open_collection(settings)
+    assembly = cli.open_collection(settings)
     (meant,) = assembly.collections.named.meant([replace_surrogates(parsed.name)])
     attachments = assembly.document_deletion.delete([meant.name])
     more = f", with {counted(attachments, 'attachment')}" if attachments else ""
     result = {"deleted": meant.name, "also": meant.also, "attachments": attachments}
     text = f"{place_name(meant.name, None, (), meant.also)}: deleted{more}"
-    print_result(result | {"warnings": index_warnings(assembly)}, parsed, text)
+    cli.print_result(result | {"warnings": cli.index_warnings(assembly)}, parsed, text)
 
 
 def _forget(parsed: argparse.Namespace, settings: Settings) -> int:
@@ -107,22 +98,22 @@ def _forget(parsed: argparse.Namespace, settings: Settings) -> int:
         )
     if parsed.verify == "" and not names:
         raise SettingsError("--verify needs something to search for: --verify NAME, or --verify WORDS.")
-    assembly = open_collection(settings)
+    assembly = cli.open_collection(settings)
     document_deletion = assembly.document_deletion
     if parsed.verify:
         found = document_deletion.verify(replace_surrogates(parsed.verify))
-        print_result(found, parsed, "\n".join(_search_lines(found, found.places)))
-        return FAILED if found.places else DONE
+        cli.print_result(found, parsed, "\n".join(_search_lines(found, found.places)))
+        return cli.FAILED if found.places else cli.DONE
     if not names:
         document_deletion.overwrite_all()
         text = "The bytes that earlier deletions left in the data folder were overwritten."
-        print_result({"overwritten": True}, parsed, text)
-        return DONE
+        cli.print_result({"overwritten": True}, parsed, text)
+        return cli.DONE
     meant = assembly.collections.named.meant(names)
     forgotten = document_deletion.forget([one.name for one in meant])
     lines = _forget_lines([place_name(one.name, None, (), one.also) for one in meant], forgotten)
-    print_result(forgotten, parsed, "\n".join(lines))
-    return FAILED if forgotten.left else DONE
+    cli.print_result(forgotten, parsed, "\n".join(lines))
+    return cli.FAILED if forgotten.left else cli.DONE
 
 
 def _forget_lines(names: list[str], forgotten: ErasureReport) -> list[str]:

@@ -17,11 +17,8 @@ from localcrag.records.errors import EvaluationError, SettingsError
 from localcrag.text.translation import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from localcrag.app.evaluations import QuestionAsked
     from localcrag.evaluation.plan import Configuration
-    from localcrag.evaluation.results import Evaluation, RunWriter
+    from localcrag.evaluation.results import Evaluation
     from localcrag.settings import Settings
 
 
@@ -98,7 +95,8 @@ def _compare(parsed: argparse.Namespace, settings: Settings) -> None:
     before, after = (_side(name, settings) for name in parsed.compare)
     from localcrag.evaluation import report
 
-    names = (f"{one.about.id}-{_digest(name)}" for one, name in (before, after))
+    # A configuration's name may contain characters that a folder's cannot.
+    names = (f"{one.about.id}-{hashlib.sha256(name.encode()).hexdigest()[:6]}" for one, name in (before, after))
     folder = parsed.output or _folder(settings) / "comparisons" / "_".join(names)
     written = report.write_comparison(before, after, folder)
     print(written[-1].read_text("utf-8") if parsed.json else report.comparison_summary(before, after))
@@ -112,10 +110,6 @@ def _side(name: str, settings: Settings) -> tuple[Evaluation, str]:
     configuration = configuration or found.configurations[-1]
     found.pairs(configuration)
     return found, configuration
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:6]
 
 
 def _find(name: str, settings: Settings) -> Evaluation:
@@ -160,10 +154,8 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> None:
         with contextlib.closing(Assembly(bench)) as assembly:
             for one, folder in zip(sets, parsed.sets, strict=True):
                 say(f"{one.name}: {counted(len(one.questions), 'question')}, {counted(len(one.files), 'document')}")
-                terminal.show_ingest(
-                    evaluation_runner.add_documents(assembly, folder, plan.collection_for_set(one, settings)),
-                    quiet=True,
-                )
+                collection = plan.collection_for_set(one, settings)
+                terminal.show_ingest(evaluation_runner.add_documents(assembly, folder, collection), quiet=True)
             index_warnings(assembly)
             texts = {name: assembly.collections.texts(name) for name in set(planned.collections.values())}
             questions = tuple(
@@ -173,19 +165,16 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> None:
             evaluation, own_folder = plan.open_evaluation(
                 planned, configurations, settings, _folder(settings), calibration=calibration, again=parsed.again
             )
-            _ask(
-                evaluation,
-                own_folder,
-                lambda writer: evaluation_runner.ask_all(
-                    evaluation,
-                    configurations,
-                    writer,
-                    assembly=assembly,
-                    collections=planned.collections,
-                    calibration=calibration,
-                ),
-                warm_up=assembly.warm_up,
-            )
+            missing, total = evaluation.missing, len(evaluation.questions) * len(evaluation.configurations)
+            _print_warnings(evaluation, total)
+            if missing:
+                assembly.warm_up()
+                with store.open_for_runs(own_folder) as writer:
+                    asking = evaluation_runner.ask_all(
+                        evaluation, configurations, writer, assembly=assembly, collections=planned.collections,
+                        calibration=calibration,
+                    )  # fmt: skip
+                    terminal.show_evaluation(asking, done=total - missing, total=total)
     _report(store.read(own_folder), parsed, settings)
 
 
@@ -208,19 +197,10 @@ def _configurations(parsed: argparse.Namespace, settings: Settings) -> tuple[Con
     return tuple(chosen)
 
 
-def _ask(
-    evaluation: Evaluation,
-    folder: Path,
-    asking: Callable[[RunWriter], Iterator[QuestionAsked]],
-    *,
-    warm_up: Callable[[], None],
-) -> None:
-    """Make the missing runs of an evaluation, with progress; first print its warnings and the runs found."""
+def _print_warnings(evaluation: Evaluation, total: int) -> None:
+    """Print an evaluation's warnings, and which of its `total` runs an earlier one has made already."""
     from localcrag.evaluation import plan
-    from localcrag.evaluation import results as store
-    from localcrag.interfaces.cli import terminal
 
-    total = len(evaluation.questions) * len(evaluation.configurations)
     for warning in evaluation.about.warnings:
         say(f"warning: {warning}")
     if evaluation.missing < total:
@@ -230,10 +210,6 @@ def _ask(
         )
         if evaluation.about.code != plan.code_digest():
             say("warning: localcrag's code has changed since that evaluation began. To ask all again, add --again.")
-    if evaluation.missing:
-        warm_up()
-        with store.open_for_runs(folder) as writer:
-            terminal.show_evaluation(asking(writer), done=total - evaluation.missing, total=total)
 
 
 def _report(evaluation: Evaluation, parsed: argparse.Namespace, settings: Settings) -> None:

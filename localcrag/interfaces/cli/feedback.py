@@ -10,19 +10,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localcrag.interfaces.cli.command import (
-    DONE,
-    FAILED,
-    Commands,
-    add_count,
-    at_least_one,
-    finish_secure_deletion,
-    index_warnings,
-    open_app,
-    open_history,
-    print_result,
-    say,
-)
+from localcrag.interfaces.cli import command as cli
 from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import LabelError, SettingsError
 from localcrag.text.translation import counted
@@ -39,14 +27,14 @@ ALL = "all"
 SHOWN_CHARACTERS = 80
 
 
-def add_commands(commands: Commands) -> None:
+def add_commands(commands: cli.Commands) -> None:
     """Add `labels`, `pins` and `gaps`."""
     _add_labels(commands)
     _add_pins(commands)
     _add_gaps(commands)
 
 
-def _add_labels(commands: Commands) -> None:
+def _add_labels(commands: cli.Commands) -> None:
     words = "list, add or export your feedback on answers and passages"
     labels = commands.add("labels", _list_labels, words, collection=True)
     labels.set_defaults(run_id=None)
@@ -69,7 +57,7 @@ def _add_labels(commands: Commands) -> None:
         command.add_argument(option, nargs="+", default=[], metavar=metavar, help=words)
 
     command = named.add("remove", _remove_label, "remove labels and what they quote", collection=True)
-    number = at_least_one("the number of a label")
+    number = cli.at_least_one("the number of a label")
     command.add_argument("ids", nargs="*", type=number, metavar="ID", help="ids from `labels list`")
     command.add_argument("--run", dest="run_id", metavar="RUN", help="remove all labels of this run")
     words = "remove all labels that quote this document, or whose run found it"
@@ -83,7 +71,7 @@ def _add_labels(commands: Commands) -> None:
     command.add_argument("path", type=Path, metavar="PATH", help="the folder or file to write")
 
 
-def _add_pins(commands: Commands) -> None:
+def _add_pins(commands: cli.Commands) -> None:
     pins = commands.add("pins", _list_pins, "manage questions that you re-check after changes", collection=True)
     named = commands.subcommands(pins, "list | add | remove")
     named.add("list", _list_pins, "list the pinned questions, oldest first", collection=True)
@@ -98,7 +86,7 @@ def _add_pins(commands: Commands) -> None:
     command.add_argument("run_id", metavar="RUN")
 
 
-def _add_gaps(commands: Commands) -> None:
+def _add_gaps(commands: cli.Commands) -> None:
     words = "list questions that the documents do not answer, or fill a gap"
     gaps = commands.add("gaps", _list_gaps, words, collection=True)
     named = commands.subcommands(gaps, "list | add")
@@ -107,11 +95,11 @@ def _add_gaps(commands: Commands) -> None:
     command = named.add("add", _add_gap, "add the web text that answered a run to the documents")
     command.add_argument("run_id", metavar="RUN")
     words = "number of the web result (default: the one that answered)"
-    add_count(command, "--result", "the number of a result", words)
+    cli.add_count(command, "--result", "the number of a result", words)
 
 
 def _list_labels(parsed: argparse.Namespace, settings: Settings) -> None:
-    learning = open_history(parsed, settings).learning
+    learning = cli.open_history(parsed, settings).learning
     labels = learning.labels.find(collection=parsed.collection, run_id=parsed.run_id)
     _print_labels(labels, parsed, "No labels yet.")
 
@@ -119,7 +107,7 @@ def _list_labels(parsed: argparse.Namespace, settings: Settings) -> None:
 def _add_label(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.runs.labels import LabelKind
 
-    assembly = open_app(settings)
+    assembly = cli.open_app(settings)
     run = assembly.runs.get(parsed.run_id)
     passages = [passage.id for passage in run.passages]
     wanted = [(LabelKind.ANSWER, "", parsed.answer)] if parsed.answer is not None else []
@@ -138,13 +126,13 @@ def _add_label(parsed: argparse.Namespace, settings: Settings) -> None:
 
 
 def _remove_label(parsed: argparse.Namespace, settings: Settings) -> None:
-    assembly = open_history(parsed, settings)
+    assembly = cli.open_history(parsed, settings)
     by_what = parsed.run_id or parsed.document or parsed.all
     if bool(parsed.ids) == bool(by_what):
         raise SettingsError("Choose labels either by their ids, or by --run, --document or --all.")
     ids = parsed.ids or _matching_ids(assembly, parsed)
     removed = assembly.learning.labels.remove(ids)
-    finish_secure_deletion(assembly)
+    cli.finish_secure_deletion(assembly)
     if not removed:
         raise LabelError("No label matches, so none was removed. `localcrag labels list` lists all labels.")
     if (named := len(set(ids))) > removed:
@@ -152,7 +140,7 @@ def _remove_label(parsed: argparse.Namespace, settings: Settings) -> None:
             f"Only {removed} of these {named} labels were found and removed. "
             "`localcrag labels list` lists the remaining labels."
         )
-    print_result({"removed": removed}, parsed, f"{counted(removed, 'label')} removed.")
+    cli.print_result({"removed": removed}, parsed, f"{counted(removed, 'label')} removed.")
 
 
 def _matching_ids(assembly: Assembly, parsed: argparse.Namespace) -> list[int]:
@@ -161,21 +149,21 @@ def _matching_ids(assembly: Assembly, parsed: argparse.Namespace) -> list[int]:
 
 
 def _export(parsed: argparse.Namespace, settings: Settings) -> None:
-    learning = open_history(parsed, settings).learning
+    learning = cli.open_history(parsed, settings).learning
     if parsed.form == "training":
         pairs = learning.export_training(parsed.path, parsed.collection)
         relevant = sum(pair.label for pair in pairs)
         text = f"{counted(len(pairs), 'pair')}, {relevant} of them relevant: {parsed.path}"
-        print_result({"file": parsed.path, "pairs": len(pairs), "relevant": relevant}, parsed, text)
+        cli.print_result({"file": parsed.path, "pairs": len(pairs), "relevant": relevant}, parsed, text)
         return
     made = learning.export_set(parsed.path, parsed.collection)
     for question, why in made.left_out:
-        say(f"left out: {question}: {why}")
+        cli.say(f"left out: {question}: {why}")
     left_out = [{"question": question, "why": why} for question, why in made.left_out]
     questions, documents = len(made.lines), len(made.documents)
     text = f"{counted(questions, 'question')} about {counted(documents, 'document')}: {parsed.path}"
     result = {"folder": parsed.path, "questions": questions, "documents": documents, "left_out": left_out}
-    print_result(result, parsed, text)
+    cli.print_result(result, parsed, text)
 
 
 def _label_line(label: Label) -> str:
@@ -187,13 +175,13 @@ def _label_line(label: Label) -> str:
 
 def _print_labels(labels: list[Label], parsed: argparse.Namespace, otherwise: str = "") -> None:
     result = [{**dataclasses.asdict(one), "verdict": one.verdict} for one in labels]
-    print_result(result, parsed, "\n".join(map(_label_line, labels)) or otherwise)
+    cli.print_result(result, parsed, "\n".join(map(_label_line, labels)) or otherwise)
 
 
 def _list_pins(parsed: argparse.Namespace, settings: Settings) -> None:
-    pins = open_history(parsed, settings).learning.pins.find(collection=parsed.collection)
+    pins = cli.open_history(parsed, settings).learning.pins.find(collection=parsed.collection)
     text = "\n".join(map(_pin_line, pins)) or "No pinned questions yet."
-    print_result(pins, parsed, text)
+    cli.print_result(pins, parsed, text)
 
 
 def _add_pin(parsed: argparse.Namespace, settings: Settings) -> None:
@@ -201,7 +189,7 @@ def _add_pin(parsed: argparse.Namespace, settings: Settings) -> None:
 
     if parsed.answer and parsed.unanswerable:
         raise SettingsError("--answer TEXT and --unanswerable exclude each other. Give one of them.")
-    assembly = open_app(settings)
+    assembly = cli.open_app(settings)
     answers = tuple(parsed.answer) or labelled_question.propose_question(assembly.runs.get(parsed.run_id)).answers[:1]
     if not answers and not parsed.unanswerable:
         raise SettingsError(
@@ -209,14 +197,14 @@ def _add_pin(parsed: argparse.Namespace, settings: Settings) -> None:
             "--unanswerable if the question should not be answered."
         )
     pin = assembly.learning.pin(parsed.run_id, () if parsed.unanswerable else answers)
-    print_result(pin, parsed, _pin_line(pin))
+    cli.print_result(pin, parsed, _pin_line(pin))
 
 
 def _remove_pin(parsed: argparse.Namespace, settings: Settings) -> None:
-    assembly = open_app(settings)
+    assembly = cli.open_app(settings)
     assembly.learning.pins.remove(parsed.run_id)
-    finish_secure_deletion(assembly)
-    print_result({"removed": parsed.run_id}, parsed, f"{parsed.run_id}: unpinned")
+    cli.finish_secure_deletion(assembly)
+    cli.print_result({"removed": parsed.run_id}, parsed, f"{parsed.run_id}: unpinned")
 
 
 def _pin_line(pin: Pin) -> str:
@@ -225,22 +213,22 @@ def _pin_line(pin: Pin) -> str:
 
 
 def _list_gaps(parsed: argparse.Namespace, settings: Settings) -> None:
-    gaps = open_history(parsed, settings).gaps.find(parsed.collection)
+    gaps = cli.open_history(parsed, settings).gaps.find(parsed.collection)
     text = "\n".join(map(_gap_lines, gaps)) or "No gaps: no question ended INCORRECT when it was last asked."
-    print_result(gaps, parsed, text)
+    cli.print_result(gaps, parsed, text)
 
 
 def _add_gap(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.uploads import with_warnings
     from localcrag.interfaces.cli import terminal
 
-    assembly = open_app(settings)
+    assembly = cli.open_app(settings)
     events = assembly.gaps.add_web_text(parsed.run_id, parsed.result)
-    (result,) = with_warnings(terminal.show_ingest(events, quiet=parsed.json), index_warnings(assembly))
+    (result,) = with_warnings(terminal.show_ingest(events, quiet=parsed.json), cli.index_warnings(assembly))
     if not parsed.json:
-        say("This is web text: it is screened for prompt injection, but not fact-checked.")
-    print_result(result, parsed, f"{result.document}: {result.error or result.status}")
-    return FAILED if result.status is IngestStatus.FAILED else DONE
+        cli.say("This is web text: it is screened for prompt injection, but not fact-checked.")
+    cli.print_result(result, parsed, f"{result.document}: {result.error or result.status}")
+    return cli.FAILED if result.status is IngestStatus.FAILED else cli.DONE
 
 
 def _gap_lines(gap: KnowledgeGap) -> str:

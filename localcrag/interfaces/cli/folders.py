@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from localcrag.interfaces.cli.command import (
-    DONE,
-    FAILED,
-    Commands,
-    finish_secure_deletion,
-    index_warnings,
-    open_app,
-    print_result,
-    values,
-)
+from localcrag.interfaces.cli import command as cli
 from localcrag.records.ingest import FolderChange, FolderEvent, FolderStatus, GoneFilePolicy, IngestProgress
 from localcrag.text.translation import counted
 
@@ -80,7 +71,7 @@ def _describe(event: IngestProgress) -> str:
     return describe_progress(event)
 
 
-def add_commands(commands: Commands) -> None:
+def add_commands(commands: cli.Commands) -> None:
     """Add `folder`."""
     folder = commands.add("folder", _list, "watch folders and keep collections up to date", collection=True)
     metavar = "add PATH | list | sync [PATH] | pause PATH | resume PATH | remove PATH"
@@ -91,7 +82,7 @@ def add_commands(commands: Commands) -> None:
     for option, help_text in (("--include", words), ("--exclude", "do not watch these files")):
         command.add_argument(option, metavar="PATTERN", nargs="+", action="extend", default=[], help=help_text)
     words = "what to do with documents whose files are gone (default: ask)"
-    command.add_argument("--gone", choices=values(GoneFilePolicy), default=GoneFilePolicy.ASK, help=words)
+    command.add_argument("--gone", choices=cli.values(GoneFilePolicy), default=GoneFilePolicy.ASK, help=words)
     named.add("list", _list, "list the folders and their state", collection=True)
     command = named.add("sync", _sync, "update collections from their folders once", collection=True)
     command.add_argument("path", metavar="PATH", nargs="?", help="one folder (default: all that are not paused)")
@@ -107,32 +98,32 @@ def add_commands(commands: Commands) -> None:
 
 
 def _add(parsed: argparse.Namespace, settings: Settings) -> None:
-    folder = open_app(settings).folders.bind(
+    folder = cli.open_app(settings).folders.bind(
         parsed.path, include=parsed.include, exclude=parsed.exclude, gone=GoneFilePolicy(parsed.gone)
     )
     text = (
         f"The collection “{folder.collection}” now watches {folder.path}. To update it, run `localcrag folder sync`. "
         "While `localcrag ui` or `localcrag serve` runs, updates happen in the background."
     )
-    print_result(_plain(folder), parsed, text)
+    cli.print_result(_plain(folder), parsed, text)
 
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> None:
-    states = open_app(settings).folders.states(parsed.collection)
+    states = cli.open_app(settings).folders.states(parsed.collection)
     found = [
         _plain(one.folder)
         | {"files": one.counts.files, "failed": one.counts.failed, "missing": one.counts.gone}
         | {"failures": [{"document": name, "error": text} for name, text in one.failed], "asked_about": one.gone}
         for one in states
     ]
-    print_result(found, parsed, "\n".join(map(_lines, states)) or "No folder is being watched.")
+    cli.print_result(found, parsed, "\n".join(map(_lines, states)) or "No folder is being watched.")
 
 
 def _sync(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.uploads import with_warnings
     from localcrag.interfaces.cli import terminal
 
-    assembly = open_app(settings)
+    assembly = cli.open_app(settings)
     folders = assembly.folders
     chosen = [folders.named(parsed.path)] if parsed.path else [
         one for one in folders.all(parsed.collection) if not one.paused
@@ -148,32 +139,32 @@ def _sync(parsed: argparse.Namespace, settings: Settings) -> int:
     scanned = assembly.collections.scanned()
     for name in dict.fromkeys(one.collection for one in chosen if one.collection in scanned):
         terminal.show_ingest(assembly.collections.read_scans(name), quiet=parsed.json)
-    finish_secure_deletion(assembly)
-    changes = with_warnings(changes, index_warnings(assembly))
-    print_result(changes, parsed, None)
+    cli.finish_secure_deletion(assembly)
+    changes = with_warnings(changes, cli.index_warnings(assembly))
+    cli.print_result(changes, parsed, None)
     if not parsed.json:
         numbers = {one.id for one in chosen}
         print("\n".join(_lines(one) for one in there if one.folder.id in numbers) or "No folder is being watched.")
     bad = (FolderStatus.FAILED, FolderStatus.AWAY, FolderStatus.WAITING)
-    return FAILED if any(one.status in bad for one in changes) else DONE
+    return cli.FAILED if any(one.status in bad for one in changes) else cli.DONE
 
 
 def _pause(parsed: argparse.Namespace, settings: Settings) -> None:
-    folders = open_app(settings).folders
+    folders = cli.open_app(settings).folders
     folder = folders.named(parsed.path)
     folders.pause(folder, paused=parsed.paused)
     text = f"{folder.path}: {'paused' if parsed.paused else 'resumed'}"
-    print_result({"path": str(folder.path), "paused": parsed.paused}, parsed, text)
+    cli.print_result({"path": str(folder.path), "paused": parsed.paused}, parsed, text)
 
 
 def _remove(parsed: argparse.Namespace, settings: Settings) -> None:
-    folders = open_app(settings).folders
+    folders = cli.open_app(settings).folders
     folder = folders.named(parsed.path)
     number = folders.unbind(folder, documents=parsed.with_documents)
     what = f"{counted(number, 'document')} removed" if parsed.with_documents else "its documents stay"
     text = f"The collection “{folder.collection}” no longer watches {folder.path}; {what}."
     result = {"path": folder.path, "collection": folder.collection, "documents_removed": number}
-    print_result(result, parsed, text)
+    cli.print_result(result, parsed, text)
 
 
 def _plain(folder: WatchedFolder) -> dict[str, object]:

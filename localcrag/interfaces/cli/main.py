@@ -12,6 +12,7 @@ import json
 import os
 import re
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from localcrag import __version__
@@ -29,6 +30,8 @@ _MESSAGE_REPLACEMENTS = (
     (re.compile("^argument ([^:]+): (?=must be )"), r"\1 "),
 )
 """Beginnings of argparse's messages, and their replacements."""
+_MODULES = "ingest ask start documents folders collections models runs feedback evaluate calibrate maintenance".split()
+"""The modules of the commands, in the order in which the reference and errors list them."""
 COMMAND_GROUPS = {
     "Use": ("ui", "desktop", "ask", "ingest", "serve", "mcp"),
     "Manage": ("documents", "forget", "folder", "collection", "presets", "web", "models"),
@@ -138,35 +141,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.set_defaults(json=False, data_dir=None, collection=None, on_failure=lambda _parsed, _error: None)
     subparser: type[argparse.ArgumentParser] = _CommandParser
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=subparser)
-    _add_commands(Commands(subparsers, common, within))
+    for name in _MODULES:
+        import_module(f"localcrag.interfaces.cli.{name}").add_commands(Commands(subparsers, common, within))
     return parser
-
-
-def _add_commands(commands: Commands) -> None:
-    from localcrag.interfaces.cli import (
-        ask,
-        calibrate,
-        collections,
-        documents,
-        evaluate,
-        feedback,
-        folders,
-        ingest,
-        maintenance,
-        models,
-        runs,
-        start,
-    )
-
-    ingest.add_commands(commands)
-    ask.add_commands(commands)
-    start.add_commands(commands)
-    documents.add_commands(commands)
-    folders.add_commands(commands)
-    collections.add_commands(commands)
-    models.add_commands(commands)
-    runs.add_commands(commands)
-    feedback.add_commands(commands)
-    evaluate.add_commands(commands)
-    calibrate.add_commands(commands)
-    maintenance.add_commands(commands)

@@ -15,17 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from localcrag.interfaces.cli.command import (
-    Commands,
-    add_count,
-    add_number,
-    open_app,
-    open_history,
-    print_json,
-    print_result,
-    say,
-    values,
-)
+from localcrag.interfaces.cli import command as cli
 from localcrag.records.enums import Action, Policy, WebMode
 from localcrag.records.errors import ReportError
 from localcrag.text.translation import counted
@@ -39,7 +29,7 @@ if TYPE_CHECKING:
 NEWEST_RUNS = 20
 
 
-def add_commands(commands: Commands) -> None:
+def add_commands(commands: cli.Commands) -> None:
     """Add `runs` and its subcommands."""
     runs = commands.add("runs", _list, "list, show, export and replay past questions")
     runs.set_defaults(number=NEWEST_RUNS, action=None)
@@ -47,8 +37,8 @@ def add_commands(commands: Commands) -> None:
 
     command = named.add("list", _list, "list the newest runs", collection=True)
     words = f"number of runs to list (default {NEWEST_RUNS})"
-    add_count(command, "--number", "a number of runs", words, default=NEWEST_RUNS)
-    command.add_argument("--action", type=str.upper, choices=values(Action), help="list only runs with this action")
+    cli.add_count(command, "--number", "a number of runs", words, default=NEWEST_RUNS)
+    command.add_argument("--action", type=str.upper, choices=cli.values(Action), help="list only runs with this action")
 
     command = named.add("show", _show, "show everything that happened in a run")
     command.add_argument("run_id", metavar="RUN")
@@ -70,28 +60,28 @@ def add_commands(commands: Commands) -> None:
     command = named.add("thresholds", _thresholds, words, collection=True)
     # These options do not have the settings' names, because the active settings are needed for the comparison.
     words = "relevance from which a passage counts as correct (0 to 1)"
-    add_number(command, "upper", "U", words, "then_upper")
+    cli.add_number(command, "upper", "U", words, "then_upper")
     words = "relevance below which a passage counts as incorrect (0 to 1)"
-    add_number(command, "lower", "L", words, "then_lower")
+    cli.add_number(command, "lower", "L", words, "then_lower")
     words = "rule that turns relevances into an action"
-    command.add_argument("--policy", choices=values(Policy), dest="then_policy", help=words)
+    command.add_argument("--policy", choices=cli.values(Policy), dest="then_policy", help=words)
 
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> None:
     action = parsed.action and Action(parsed.action)
-    store = open_history(parsed, settings).runs
+    store = cli.open_history(parsed, settings).runs
     newest = store.newest(parsed.number, collection=parsed.collection, action=action)
     lines = [f"{run.run_id}  {run.action or '–':<9}  {run.question}" for run in newest]
-    print_result(newest, parsed, "\n".join(lines) or "No matching questions yet.")
+    cli.print_result(newest, parsed, "\n".join(lines) or "No matching questions yet.")
 
 
 def _show(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.interfaces.cli import terminal
     from localcrag.runs import recording as record
 
-    run = open_app(settings).runs.get(parsed.run_id)
+    run = cli.open_app(settings).runs.get(parsed.run_id)
     if parsed.json:
-        print_json(record.to_json(run))
+        cli.print_json(record.to_json(run))
     else:
         terminal.show_details(run)
         print(terminal.answer_text(run))
@@ -101,7 +91,7 @@ def _export(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.runs import export as report
     from localcrag.runs import recording as record
 
-    store = open_history(parsed, settings).runs
+    store = cli.open_history(parsed, settings).runs
     wanted = parsed.run_ids or [run.run_id for run in reversed(store.newest(collection=parsed.collection))]
     # The first run is read before the file is opened, so that an unknown id does not empty an existing file.
     runs = (store.get(run_id) for run_id in wanted)
@@ -112,7 +102,7 @@ def _export(parsed: argparse.Namespace, settings: Settings) -> None:
                 file.write(("\n---\n\n" if number else "") + report.markdown(run))
             else:
                 file.write(json.dumps(record.to_json(run), ensure_ascii=False) + "\n")
-    say(f"{counted(len(wanted), 'run')} exported{f' to {parsed.output}' if parsed.output else ''}.")
+    cli.say(f"{counted(len(wanted), 'run')} exported{f' to {parsed.output}' if parsed.output else ''}.")
 
 
 @contextlib.contextmanager
@@ -135,23 +125,23 @@ def _replay(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.runs import recording as record
     from localcrag.runs import replay
 
-    assembly = open_app(settings)
+    assembly = cli.open_app(settings)
     before = assembly.runs.get(parsed.run_id)
     web = WebMode(parsed.web)
     if web is WebMode.NEVER and before.web.used:
-        say(replay.NO_WEB)
+        cli.say(replay.NO_WEB)
     after = terminal.show_run(assembly.replay(before, web=web))
     difference = replay.compare(before, after)
     ids = {"replays": before.run_id, "run_id": after.run_id}
     result = ids | {"same": difference.same, "difference": difference, "run": record.to_json(after)}
     lines = [f"Run {before.run_id} asked again as {after.run_id}:", *replay.describe(difference)]
-    print_result(result, parsed, "\n".join(lines))
+    cli.print_result(result, parsed, "\n".join(lines))
 
 
 def _stats(parsed: argparse.Namespace, settings: Settings) -> None:
-    found = open_history(parsed, settings).past_questions.aggregates(parsed.collection)
+    found = cli.open_history(parsed, settings).past_questions.aggregates(parsed.collection)
     result = {**dataclasses.asdict(found), "warning": found.warning}
-    print_result(result, parsed, "\n".join(_stats_lines(found)))
+    cli.print_result(result, parsed, "\n".join(_stats_lines(found)))
 
 
 def _stats_lines(found: Aggregates) -> list[str]:
@@ -179,11 +169,11 @@ def _stats_lines(found: Aggregates) -> list[str]:
 
 def _thresholds(parsed: argparse.Namespace, settings: Settings) -> None:
     policy = parsed.then_policy and Policy(parsed.then_policy)
-    questions = open_history(parsed, settings).past_questions
+    questions = cli.open_history(parsed, settings).past_questions
     found = questions.explore(upper=parsed.then_upper, lower=parsed.then_lower, policy=policy)
     rates = {"web_rate_now": found.web_rate_now, "web_rate_then": found.web_rate_then}
     result = {"collection": settings.collection, **dataclasses.asdict(found), **rates}
-    print_result(result, parsed, "\n".join(_exploration_lines(found)))
+    cli.print_result(result, parsed, "\n".join(_exploration_lines(found)))
 
 
 def _exploration_lines(found: Exploration) -> list[str]:

@@ -62,14 +62,11 @@ class WatchEvents:
         shown.focus(self.look, [collection], [shown, listing], **LATEST)
         shown.input(self.change, [collection], [shown, listing], **QUEUED)
 
+    @renderers.or_message
     def shown(self, collection: str) -> str:
         """Return the state of a collection's watched folders."""
-        try:
-            states = self._folders.states(collection)
-        except LocalcragError as error:
-            return renderers.message(str(error))
         return TEMPLATES.get_template("documents/watched_folders.html").render(
-            states=states,
+            states=self._folders.states(collection),
             tasks={one.follows: one for one in self._uploads.items() if one.follows is not None},
             collection=collection,
             example=str(Path.home() / "Papers"),
@@ -353,14 +350,9 @@ class DocumentEvents:
         if event.what == "unlock":
             self._uploads.unlock(int(event.id), str(event.password))
             return self._report(), gr.skip()
-        {"cancel": self._uploads.cancel, "retry": self._uploads.retry, "dismiss": self._uploads.dismiss}[event.what](
-            ids
-        )
+        actions = {"cancel": self._uploads.cancel, "retry": self._uploads.retry, "dismiss": self._uploads.dismiss}
+        actions[event.what](ids)
         return self._report(), self.listed(collection)
-
-    def choices(self) -> Any:
-        """Return an update of the collections to choose from."""
-        return gr.update(choices=self._collections.offered())
 
     def choose(self, collection: str, request: gr.Request) -> str:
         """Return the documents of the collection that the tab has chosen."""
@@ -407,7 +399,8 @@ class DocumentEvents:
         names, target = [str(name) for name in event.names], str(event.to)
         self._collections.move_documents(names, collection, target)
         text = _("Moved to “%(name)s”: %(number)s", name=target, number=len(names))
-        return self.choices(), renderers.uploads(self._uploads.items(), text), self.listed(collection)
+        choices = gr.update(choices=self._collections.offered())
+        return choices, renderers.uploads(self._uploads.items(), text), self.listed(collection)
 
     def change_collection(self, collection: str, event: gr.EventData, request: gr.Request) -> tuple[Any, Any]:
         """Create, copy, rename, merge or delete a collection."""

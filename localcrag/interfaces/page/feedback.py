@@ -16,6 +16,7 @@ from localcrag.app.assembly import Assembly
 from localcrag.interfaces.page import renderers, run_panel
 from localcrag.interfaces.page.documents import DocumentsColumn, documents_html
 from localcrag.interfaces.page.handlers import PRIVATE, QUEUED, VERDICTS, release_buttons
+from localcrag.interfaces.page.renderers import TEMPLATES
 from localcrag.records.enums import Origin
 from localcrag.records.errors import GapError, LabelError, LocalcragError
 from localcrag.records.ingest import IngestResult
@@ -23,6 +24,8 @@ from localcrag.records.run import Run
 from localcrag.runs import labels as labelled_question
 from localcrag.runs.labels import LabelKind
 from localcrag.text.translation import gettext as _
+
+LABELS_SHOWN = 30
 
 
 def panel(assembly: Assembly, run: Run) -> str:
@@ -79,27 +82,24 @@ def _web_texts(assembly: Assembly, run: Run) -> tuple[dict[str, str], dict[str, 
     return added, addable
 
 
+@renderers.or_message
 def gaps(assembly: Assembly) -> str:
-    """Return the list of questions that the documents do not answer, or the reason why it cannot be shown."""
-    try:
-        found = assembly.gaps.find()
-        texts: dict[str, tuple[str, str | None]] = {}
-        for gap in found[: renderers.GAPS_SHOWN]:
-            if gap.answered_by:
-                document = assembly.gaps.web_text(gap.answered_by)
-                names = {one.sha256: one.name for one in assembly.collections.documents(gap.collection)}
-                texts[gap.answered_by] = document.name, names.get(document.sha256)
-        return renderers.gaps(found, texts)
-    except LocalcragError as error:
-        return renderers.message(str(error))
+    """Return the list of questions that the documents do not answer."""
+    found = assembly.gaps.find()
+    texts: dict[str, tuple[str, str | None]] = {}
+    for gap in found[: renderers.GAPS_SHOWN]:
+        if gap.answered_by:
+            document = assembly.gaps.web_text(gap.answered_by)
+            names = {one.sha256: one.name for one in assembly.collections.documents(gap.collection)}
+            texts[gap.answered_by] = document.name, names.get(document.sha256)
+    return renderers.gaps(found, texts)
 
 
+@renderers.or_message
 def label_lists(assembly: Assembly) -> str:
-    """Return the lists of labels and pins, newest first, or the reason why they cannot be shown."""
-    try:
-        return renderers.feedback_lists(assembly.learning.labels.find()[::-1], assembly.learning.pins.find()[::-1])
-    except LocalcragError as error:
-        return renderers.message(str(error))
+    """Return the lists of labels and of pinned questions, newest first."""
+    labels, pins = assembly.learning.labels.find()[::-1], assembly.learning.pins.find()[::-1]
+    return TEMPLATES.get_template("settings/feedback.html").render(labels=labels, pins=pins, shown=LABELS_SHOWN)
 
 
 def wire(

@@ -66,12 +66,9 @@ class App:
 
     def close(self) -> None:
         """Stop all work in progress, and store what it has done so far."""
-        self.keeper.close()
-        self.chats.close()
-        self.uploads.close()
-        self.overwriting.close()
-        self.delayed_writes.close()
-        self.embeddings.close()
+        work = (self.keeper, self.chats, self.uploads, self.overwriting, self.delayed_writes, self.embeddings)
+        for one in work:
+            one.close()
 
 
 def build(assembly: Assembly) -> App:

@@ -249,7 +249,7 @@ def test_get_embedded_means_the_models_that_come_as_wheels(
     ids=str,
 )
 def test_wrong_usage_points_to_the_help(command: Command, arguments: list[str]) -> None:
-    with pytest.raises(SettingsError, match=r"See `localcrag models.* --help`"):
+    with pytest.raises(SettingsError, match=r"See `localcrag.* --help`"):
         command(*arguments)
 
 

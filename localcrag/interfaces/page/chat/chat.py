@@ -1,8 +1,8 @@
 """The chat's column: its components, and their contents before, during and after an answer.
 
 The column has the chat's turns, the card that asks for consent before a query leaves for the web (`ConsentCard`), the
-line that says which documents are searched (`Scope`), and the question box (`ChatColumn`). `opened`, `log` and `follow`
-return the HTML and the values that show a chat. The handlers of events are in events.py.
+line that says which documents are searched (`Scope`), and the question box (`ChatColumn`). `opened_view`, `log_html`
+and `follow_answer` return the HTML and the values that show a chat. The handlers of events are in events.py.
 """
 
 from __future__ import annotations

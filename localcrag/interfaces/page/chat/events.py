@@ -25,6 +25,7 @@ from localcrag.interfaces.page.handlers import (
     release_buttons,
     session,
 )
+from localcrag.interfaces.page.renderers import TEMPLATES
 from localcrag.records.enums import Preset
 from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.records.run import Chat
@@ -107,7 +108,7 @@ class ChatEvents:
         column.new.click(self.new_chat, None, outputs, **each)
         card = column.consent
         gr.on([card.send.click, card.query.submit], self.say, [column.where, card.query], card.outputs, **PARALLEL)
-        card.refuse.click(self.refuse, [column.where], card.outputs, **PARALLEL)
+        card.refuse.click(self.say, [column.where], card.outputs, **PARALLEL)
         self.choices.wire(at.listing)
         self.leaves(at.collection.input)
         at.chats.submit(self.rename, [at.collection], [at.chats], **QUEUED)
@@ -220,16 +221,10 @@ class ChatEvents:
         if answering := self._answering(where):
             answering.stop()
 
-    def say(self, where: str, query: str) -> Values:
-        """Send the query to the web, as the person has left it."""
+    def say(self, where: str, query: str | None = None) -> Values:
+        """Send the query to the web, as the person has left it; without one, send nothing."""
         if answering := self._answering(where):
             answering.consent.say(query)
-        return card_values(None)
-
-    def refuse(self, where: str) -> Values:
-        """Send no query to the web."""
-        if answering := self._answering(where):
-            answering.consent.say(None)
         return card_values(None)
 
     def earlier(self, where: str, request: gr.Request) -> Any:
@@ -272,8 +267,8 @@ class ChatEvents:
 
     def left(self) -> str:
         """Return the line on what has left this computer, and whether the models are unloaded."""
-        away = self._assembly.models.any_unloaded()
-        return renderers.status_lines(egress.summary_line(self._assembly.egress.summary()), away=away)
+        away, line = self._assembly.models.any_unloaded(), egress.summary_line(self._assembly.egress.summary())
+        return TEMPLATES.get_template("documents/unloaded.html").render(line=line, away=away)
 
     def rename(self, collection: str, event: gr.EventData) -> str:
         """Give a chat another title."""
@@ -302,8 +297,9 @@ class ChatEvents:
         column = self.at.column
         if there := chat_number(inputs[column.where]):
             shown, wanted = self._chats().get(there), inputs.get(self.at.collection)
+            offered = self._assembly.collections.offered()
             # The question may arrive before the event that leaves the shown chat for a collection that was just chosen.
-            if not (follow_up and shown and shown.collection != wanted and wanted in self._offered()):
+            if not (follow_up and shown and shown.collection != wanted and wanted in offered):
                 return there
         # On a page that was just loaded, the question may arrive before the chat that its address names is shown.
         elif (named := chat_number(str(request.query_params.get("chat", "")))) and named in self._chats():
@@ -315,9 +311,6 @@ class ChatEvents:
 
     def _chats(self) -> dict[int, Chat]:
         return {one.id: one for one in self._assembly.chats.chats()}
-
-    def _offered(self) -> list[str]:
-        return self._assembly.collections.offered()
 
     def _answering(self, where: str) -> AnswerJob | None:
         chat_id = chat_number(where)

@@ -66,35 +66,6 @@ class LiveFields:
         return [gr.skip() if was == now else now for was, now in zip(shown, values, strict=True)]
 
 
-LABELS = {
-    ConflictRule.SHOW_BOTH: gettext_noop("both"),
-    ConflictRule.DOCUMENTS: gettext_noop("the documents"),
-    ConflictRule.WEB: gettext_noop("the web"),
-    ConflictRule.NEWER: gettext_noop("the newer"),
-    ConflictRule.MORE_RELEVANT: gettext_noop("more relevant"),
-}
-
-
-def conflict_choice(in_use: CurrentSettings, in_force: LiveFields) -> None:
-    """Create the choice of the conflict rule, which applies from the next question on."""
-    choice = gr.Dropdown(
-        [(_(label), rule.value) for rule, label in LABELS.items()],
-        value=in_use.now.conflict_rule.value,
-        label=_("Where documents and web disagree, use"),
-        interactive=True,
-        filterable=False,
-        elem_id="lc-conflict-rule",
-    )
-
-    def use(name: str) -> None:
-        # Gradio reports a dropdown's value also when it loses the focus.
-        if name != in_use.now.conflict_rule.value:
-            in_use.change(conflict_rule=name)
-
-    in_force.add(choice, lambda _: in_use.now.conflict_rule.value)
-    choice.input(use, [choice], None, **LATEST)
-
-
 def preset_choice(
     settings: CollectionSettings, past: PastQuestions, page: gr.Blocks, in_force: LiveFields, collection: gr.Dropdown
 ) -> None:
@@ -186,6 +157,13 @@ REFINERS = {
     RefinerKind.STRIPS: gettext_noop("the reranker"),
     RefinerKind.LLM: gettext_noop("the language model (needs a capable one)"),
 }
+CONFLICT_RULES = {
+    ConflictRule.SHOW_BOTH: gettext_noop("both"),
+    ConflictRule.DOCUMENTS: gettext_noop("the documents"),
+    ConflictRule.WEB: gettext_noop("the web"),
+    ConflictRule.NEWER: gettext_noop("the newer"),
+    ConflictRule.MORE_RELEVANT: gettext_noop("more relevant"),
+}
 
 
 def answer_settings(in_use: CurrentSettings, in_force: LiveFields) -> gr.Dropdown:
@@ -226,6 +204,14 @@ def answer_settings(in_use: CurrentSettings, in_force: LiveFields) -> gr.Dropdow
                 info=_("For slow machines: steps that do not fit are skipped, and the answer says which."),
             ),
         }
+    controls["conflict_rule"] = gr.Dropdown(
+        [(_(label), rule.value) for rule, label in CONFLICT_RULES.items()],
+        value=settings.conflict_rule.value,
+        label=_("Where documents and web disagree, use"),
+        interactive=True,
+        filterable=False,
+        elem_id="lc-conflict-rule",
+    )
     for name, control in controls.items():
         in_force.add(control, _reader(in_use, name))
         # Only the last value counts, even if an earlier digit of a number is still being saved.

@@ -30,7 +30,19 @@ class ModelsTab:
         self._wanted = ModelInstaller(assembly.library, self._use)
         self.embeddings = ReindexingTasks(assembly.collections.reindex)
         self.listing = gr.HTML("", elem_id="lc-models", js_on_load=script)
-        address, key, look, report = _server_fields()
+        with gr.Accordion(_("Models on your own server"), open=False, elem_id="lc-servers"):
+            with gr.Row():
+                words = _("Ollama, LM Studio, llama-server, vLLM and others. Leave it empty to look on this computer.")
+                address = gr.Textbox(
+                    label=_("Address of the server"), placeholder="http://127.0.0.1:11434", elem_id="lc-server-address",
+                    info=words,
+                )  # fmt: skip
+                key = gr.Textbox(
+                    label=_("API key (optional)"), type="password", elem_id="lc-server-key",
+                    info=_("Stored in a file that only you can read, and sent only to this server."),
+                )  # fmt: skip
+            look = gr.Button(_("Find models"), size="sm", elem_id="lc-server-look")
+            report = gr.HTML("", elem_id="lc-server-report")
         with gr.Row():
             threads = gr.Number(
                 self._assembly.settings.threads, minimum=0, maximum=1024, precision=0, label=_("Threads"),
@@ -56,16 +68,11 @@ class ModelsTab:
         for before in (event, downloaded):
             before.success(self.follow_embeddings, None, [self.listing], **PARALLEL)
 
+    @renderers.or_message
     def listed(self) -> str:
         """Return the current list of models."""
         assembly = self._assembly
-        settings = assembly.settings
-        try:
-            models, speeds = assembly.library.models(), assembly.runs.speeds()
-            to_reindex = assembly.collections.embedders.to_reindex()
-            own = assembly.collection_settings.embedders()
-        except LocalcragError as error:
-            return renderers.message(str(error))
+        settings, models = assembly.settings, assembly.library.models()
         return TEMPLATES.get_template("settings/models.html").render(
             models=models,
             sets=assembly.library.sets(),
@@ -80,12 +87,12 @@ class ModelsTab:
                 ModelRole.EMBEDDER: _("Embedding model: finds passages"),
             },
             downloads={one.name: one for one in self._wanted.items()},
-            speeds=speeds,
+            speeds=assembly.runs.speeds(),
             memory=memory(),
             machine=assembly.models.describe_hardware(),
             graphics=hardware.report(),
-            to_reindex=to_reindex,
-            own_embedders=own,
+            to_reindex=assembly.collections.embedders.to_reindex(),
+            own_embedders=assembly.collection_settings.embedders(),
             collections=assembly.collections.names(),
             embedder_in_use=settings.embedder,
             embeddings={one.name: one for one in self.embeddings.items()},
@@ -177,20 +184,3 @@ class ModelsTab:
         self._assembly.models.use_set(name)
         for collection in self._assembly.collections.embedders.to_reindex():
             self.embeddings.start(collection)
-
-
-def _server_fields() -> tuple[gr.Textbox, gr.Textbox, gr.Button, gr.HTML]:
-    """Create the fields to find model servers with, the button and the report."""
-    with gr.Accordion(_("Models on your own server"), open=False, elem_id="lc-servers"):
-        with gr.Row():
-            address = gr.Textbox(
-                label=_("Address of the server"), placeholder="http://127.0.0.1:11434", elem_id="lc-server-address",
-                info=_("Ollama, LM Studio, llama-server, vLLM and others. Leave it empty to look on this computer."),
-            )  # fmt: skip
-            key = gr.Textbox(
-                label=_("API key (optional)"), type="password", elem_id="lc-server-key",
-                info=_("Stored in a file that only you can read, and sent only to this server."),
-            )  # fmt: skip
-        look = gr.Button(_("Find models"), size="sm", elem_id="lc-server-look")
-        report = gr.HTML("", elem_id="lc-server-report")
-    return address, key, look, report

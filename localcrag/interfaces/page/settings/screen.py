@@ -15,7 +15,8 @@ import gradio as gr
 from localcrag.app.assembly import Assembly
 from localcrag.interfaces.page import feedback, renderers
 from localcrag.interfaces.page.handlers import PARALLEL, PRIVATE
-from localcrag.interfaces.page.settings.answers import LiveFields, answer_settings, conflict_choice, preset_choice
+from localcrag.interfaces.page.renderers import TEMPLATES
+from localcrag.interfaces.page.settings.answers import LiveFields, answer_settings, preset_choice
 from localcrag.interfaces.page.settings.models import ModelsTab
 from localcrag.interfaces.page.settings.storage import StorageSettings, web_settings
 from localcrag.interfaces.page.settings.thresholds import ThresholdExplorer
@@ -73,7 +74,6 @@ class SettingsScreen:
             with _tab("answers"):
                 preset_choice(own, assembly.past_questions, page, in_force, collection)
                 policy = answer_settings(in_use, in_force)
-                conflict_choice(in_use, in_force)
                 explorer = ThresholdExplorer(in_use, assembly.past_questions, assembly.calibrations)
                 explorer.wire(policy, collection)
             with _tab("web"):
@@ -109,7 +109,8 @@ class SettingsScreen:
         """Return the statistics, the gaps, the feedback and the overview of stored data."""
         assembly = self._assembly
         try:
-            figures = renderers.all_questions(assembly.past_questions.aggregates())
+            found = assembly.past_questions.aggregates()
+            figures = TEMPLATES.get_template("settings/all_questions.html").render(found=found)
             return figures, feedback.gaps(assembly), feedback.label_lists(assembly), self.storage.listed()
         except LocalcragError as error:
             return renderers.message(str(error)), "", "", self.storage.listed()

@@ -59,35 +59,27 @@ class StorageSettings:
         text = _("%(name)s is a valid backup and is now in the list below: %(held)s.", name=backup.path.name, held=held)
         return None, self.listed(text)
 
+    @renderers.or_message
     def listed(self, text: str = "", *, wrong: str = "", reload: bool = False) -> str:
         """Return the overview of stored data, below a message (`text`) or an error (`wrong`).
 
         With `reload`, the browser reloads the page, because all of its data has changed.
         """
-        assembly = self._assembly
-        folder, collections = assembly.settings.data_dir.absolute(), assembly.collections
-        try:
-            names = collections.names()
-            counts = [
+        assembly, collections = self._assembly, self._assembly.collections
+        folder, names, servers = assembly.settings.data_dir.absolute(), collections.names(), outgoing(assembly)
+        return TEMPLATES.get_template("settings/storage.html").render(
+            folder=folder,
+            models=assembly.library.folder,
+            counts=[
                 (_("collections"), len(names)),
                 (_("documents"), sum(len(collections.documents(name)) for name in names)),
                 (_("chats"), len(assembly.chats.chats())),
                 (_("questions"), assembly.runs.count()),
-            ]
-            left = egress.summary_line(assembly.egress.summary())
-            attempts = [(one, egress.describe_attempt(one)) for one in assembly.egress.newest(ATTEMPTS)]
-            servers = outgoing(assembly)
-        except LocalcragError as error:
-            return renderers.message(str(error))
-        backups = sorted(assembly.storage.backups.glob("*.sqlite3"), reverse=True)
-        return TEMPLATES.get_template("settings/storage.html").render(
-            folder=folder,
-            models=assembly.library.folder,
-            counts=counts,
+            ],
             sizes=assembly.storage.sizes(),
-            backups=backups,
-            left=left,
-            attempts=attempts,
+            backups=sorted(assembly.storage.backups.glob("*.sqlite3"), reverse=True),
+            left=egress.summary_line(assembly.egress.summary()),
+            attempts=[(one, egress.describe_attempt(one)) for one in assembly.egress.newest(ATTEMPTS)],
             servers=list(dict.fromkeys(map(describe_outgoing, servers))),
             private=may_leave(servers),
             said=text,

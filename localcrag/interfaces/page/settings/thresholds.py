@@ -76,16 +76,6 @@ def exploration(found: Exploration) -> str:
     )
 
 
-def exploration_changes(found: Exploration, *, by_hand: bool, labels: int | None) -> str:
-    """Return the list of questions whose action would change, with a note on the active thresholds.
-
-    `by_hand` is true if those were set by hand; `labels` is the number of labelled passages that the collection was
-    calibrated on, None if it was not.
-    """
-    template = TEMPLATES.get_template("settings/threshold_changes.html")
-    return template.render(found=found, by_hand=by_hand, labels=labels, shown=CHANGES_SHOWN)
-
-
 class ThresholdExplorer:
     """The explorer's components, in an accordion, and their handlers, which take and return values of components."""
 
@@ -167,9 +157,16 @@ class ThresholdExplorer:
         )
 
     def _shown(self, found: Exploration, collection: str) -> tuple[str, str]:
-        """Return the picture, and the list of questions that would change."""
+        """Return the picture, and the list of questions that would change.
+
+        The list has a note on the active thresholds: whether they were set by hand (`by_hand`), and on how many
+        labelled passages (`labels`) the collection was calibrated, None if it was not.
+        """
         settings, applied = self._in_use.now, self._calibrations.applied(collection)
-        by_hand = settings.upper is not None or settings.lower is not None
-        labels = applied.how.passages if applied else None
-        changes = exploration_changes(found, by_hand=by_hand, labels=labels)
+        changes = TEMPLATES.get_template("settings/threshold_changes.html").render(
+            found=found,
+            by_hand=settings.upper is not None or settings.lower is not None,
+            labels=applied.how.passages if applied else None,
+            shown=CHANGES_SHOWN,
+        )
         return exploration(found), changes

@@ -142,7 +142,7 @@ def test_a_field_that_says_what_is_in_force_writes_nothing(app: App, assembly: A
     before, fields = assembly.settings, fields_of(event)
     told = handler(app, "LiveFields.read")("default", *(field.value for field in fields))
     value = {field: field.value if now == gr.skip() else now for field, now in zip(fields, told, strict=True)}
-    for saves in [*events(app, "_saver.<locals>.save"), *events(app, "conflict_choice.<locals>.use")]:
+    for saves in events(app, "_saver.<locals>.save"):
         assert saves.fn
         saves.fn(value[saves.inputs[0]])
     (web,) = events(app, "web_settings.<locals>.save")
