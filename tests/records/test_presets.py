@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from localcrag.interfaces.cli import command
-from localcrag.records.enums import ConflictRule, Policy, Preset, RefinerKind, Strictness, StripMode, WebMode
+from localcrag.records.enums import Policy, Preset, Strictness, WebMode
 from localcrag.records.passages import Thresholds
 from localcrag.records.thresholds import PRESETS, REFERENCE, shift_thresholds
 from localcrag.settings import load, save
@@ -127,11 +127,5 @@ def test_a_collection_keeps_its_web_mode_beside_its_preset(tmp_path: Path) -> No
     database.close()
 
 
-def test_the_command_lines_names_are_the_enumerations() -> None:
-    assert list(WebMode) == list(command.WEB_MODES)
-    assert list(Policy) == list(command.POLICIES)
-    assert list(Preset) == list(command.PRESETS)
-    assert list(StripMode) == list(command.STRIP_MODES)
-    assert list(RefinerKind) == list(command.REFINERS)
+def test_the_command_lines_levels_of_strictness_are_the_enumeration() -> None:
     assert list(Strictness) == list(command.STRICTNESS.values())
-    assert list(ConflictRule) == list(command.CONFLICT_RULES)

@@ -23,8 +23,7 @@ from localcrag.storage.collections.collection_file import (
     hidden_collection,
     refresh_import_lock,
 )
-from localcrag.storage.collections.folder_store import now
-from localcrag.storage.database import Database
+from localcrag.storage.database import Database, now
 from localcrag.storage.protocol import CollectionBackend
 from localcrag.text.titles import passage_context, title_from_name
 

@@ -23,10 +23,9 @@ from localcrag.settings import Settings
 from localcrag.storage.collections import admin, document_store, queries
 from localcrag.storage.collections.admin import MoveState, ServerLocation, embedders_differ, name_taken
 from localcrag.storage.collections.engine_choice import EngineChoice
-from localcrag.storage.collections.folder_store import now
 from localcrag.storage.collections.queries import no_document
 from localcrag.storage.collections.sqlite_collection import SqliteCollection
-from localcrag.storage.database import Database
+from localcrag.storage.database import Database, now
 from localcrag.storage.postgres import schema
 from localcrag.storage.postgres.address import parse_postgres
 from localcrag.storage.postgres.collection import PostgresCollection

@@ -112,19 +112,13 @@ class Piece(TypedDict):
 
 def completion(run: Run, ignored: list[str]) -> Completion:
     """Return a finished run as a chat completion."""
+    message: Answer = {"role": "assistant", "content": run.answer}
     return {
         "id": _id(run),
         "object": "chat.completion",
         "created": _created(run),
         "model": run.collection,
-        "choices": [
-            {
-                "index": 0,
-                "message": {"role": "assistant", "content": run.answer},
-                "finish_reason": "stop",
-                "logprobs": None,
-            }
-        ],
+        "choices": [{"index": 0, "message": message, "finish_reason": "stop", "logprobs": None}],
         "usage": usage(run),
         "citations": citations(run),
         "localcrag": answer_details(run, ignored),

@@ -15,14 +15,14 @@ from typing import Annotated
 from anyio import to_thread
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.types import CallToolResult, ContentBlock, TextContent, ToolAnnotations
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from localcrag import __version__
 from localcrag.app.assembly import Assembly, ReadPassage, read_passage, warm_up_in_background
 from localcrag.app.models.lifecycle import IdleModelUnloader
 from localcrag.app.uploads import uploads_from
-from localcrag.interfaces.api.questions import ApiQuestion, Questions
+from localcrag.interfaces.api.questions import ApiQuestion, DocumentFilter, Questions
 from localcrag.privacy import log_file, process
 from localcrag.records.enums import Preset
 from localcrag.records.errors import DocumentError, LocalcragError
@@ -53,19 +53,6 @@ MOST_LISTED = 200
 UNEXPECTED = "An unexpected error occurred in localcrag. Its stderr shows where."
 
 CollectionName = Annotated[str | None, Field(description="collection of documents (default: the default collection)")]
-
-
-class DocumentFilter(BaseModel):
-    """Which documents to use; an omitted field restricts nothing."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    documents: list[str] = Field([], description="names; * matches anything")
-    folders: list[str] = []
-    tags: list[str] = []
-    kinds: list[str] = Field([], description="kinds of documents: PDF, Word, Excel, E-mail, …")
-    since: str | None = Field(None, description="only documents from this day on: 2024-01-31, 2024-01 or 2024")
-    until: str | None = Field(None, description="only documents up to this day")
 
 
 class AskOutput(Details):

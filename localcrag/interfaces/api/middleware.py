@@ -126,9 +126,7 @@ TRUSTED_FETCH_SITES = frozenset({"", "none", "same-origin"})
 """Accepted values of Sec-Fetch-Site: the address was typed in, or the request comes from a page of this address."""
 FORBIDDEN, NOT_FOUND = 403, 404
 
-Peer = tuple[str, int]
-"""Address and port of the other end of a connection."""
-IsOtherUser = Callable[[Peer, Peer], bool]
+IsOtherUser = Callable[[End, End], bool]
 """Function that returns whether a connection (other end, own end) belongs to another user of this computer."""
 Address = tuple[str, re.Pattern[str]]
 """An HTTP method, and a pattern for the raw path of a request, before percent-decoding."""
@@ -172,7 +170,7 @@ class AccessChecks:
         for name, value in scope["headers"]:
             given.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
         host = given.get("host", [])
-        if len(host) != 1 or host[0] not in self._hosts():
+        if len(host) != 1 or host[0] not in {f"127.0.0.1:{self.port}", f"localhost:{self.port}"}:
             # Another site can make its own name resolve to this computer (DNS rebinding), but the browser still sends
             # that name as the host.
             return Refusal(FORBIDDEN, f"localcrag answers only to its own address. {self._place}.")
@@ -184,7 +182,7 @@ class AccessChecks:
                 "Another site sent you here, and localcrag takes nothing from other sites. "
                 f"{self._place}: type that address yourself.",
             )
-        if scope.get("client") and self.is_other_user(_peer(scope["client"]), _peer(scope["server"])):
+        if scope.get("client") and self.is_other_user(scope["client"], scope["server"]):
             return Refusal(FORBIDDEN, "This localcrag belongs to another user of this computer. Start one of your own.")
         raw = scope["raw_path"].decode("latin-1")
         if not any(scope["method"] == method and pattern.fullmatch(raw) for method, pattern in self.open):
@@ -194,13 +192,6 @@ class AccessChecks:
     @property
     def _place(self) -> str:
         return self.location_text.format(port=self.port)
-
-    def _hosts(self) -> frozenset[str]:
-        return frozenset({f"127.0.0.1:{self.port}", f"localhost:{self.port}"})
-
-
-def _peer(end: tuple[str, int]) -> Peer:
-    return end[0], end[1]
 
 
 MAX_BODY = 4_000_000

@@ -18,19 +18,8 @@ from starlette.types import ASGIApp
 from typing_extensions import TypedDict
 
 from localcrag import __version__
+from localcrag.interfaces.api import openai_request
 from localcrag.interfaces.api.completions import Completion, EventStream, Piece, cancel_on_disconnect, completion
-from localcrag.interfaces.api.openai_request import (
-    FORBIDDEN,
-    NOT_FOUND,
-    SERVER_ERROR,
-    UNAUTHORIZED,
-    UNAVAILABLE,
-    UNPROCESSABLE,
-    ChatRequest,
-    error_body,
-    exception_body,
-    http_status,
-)
 from localcrag.interfaces.api.questions import Questions
 from localcrag.privacy import process
 from localcrag.records.errors import LocalcragError
@@ -74,11 +63,11 @@ class Failure(TypedDict):
 
 
 FAILURES: dict[int | str, dict[str, Any]] = {
-    UNAUTHORIZED: {"model": Failure, "description": "no token, or another one"},
-    FORBIDDEN: {"model": Failure, "description": "another site, host or user"},
-    NOT_FOUND: {"model": Failure, "description": "no collection of that name"},
-    UNPROCESSABLE: {"model": Failure, "description": "the request is not one"},
-    UNAVAILABLE: {"model": Failure, "description": "a model is missing, or there is too much to do"},
+    openai_request.UNAUTHORIZED: {"model": Failure, "description": "no token, or another one"},
+    openai_request.FORBIDDEN: {"model": Failure, "description": "another site, host or user"},
+    openai_request.NOT_FOUND: {"model": Failure, "description": "no collection of that name"},
+    openai_request.UNPROCESSABLE: {"model": Failure, "description": "the request is not one"},
+    openai_request.UNAVAILABLE: {"model": Failure, "description": "a model is missing, or there is too much to do"},
 }
 STREAMED: dict[int | str, dict[str, Any]] = {
     200: {
@@ -115,7 +104,7 @@ def create_api(questions: Questions) -> ASGIApp:
         return _model(questions.require(name))
 
     @app.post("/v1/chat/completions", response_model=None, responses=STREAMED)
-    async def chat(body: ChatRequest, request: Request) -> Response:
+    async def chat(body: openai_request.ChatRequest, request: Request) -> Response:
         """Answer the user's last message from a collection's documents."""
         asked = body.question()
         questions.require(asked.collection)  # An unknown collection is answered with 404 before a stream begins.
@@ -138,25 +127,26 @@ def _model(name: str) -> Model:
 def _add_errors(app: FastAPI) -> None:
     @app.exception_handler(LocalcragError)
     async def handle_localcrag_error(_request: Request, error: Exception) -> Response:
-        return JSONResponse(exception_body(error), http_status(error))
+        return JSONResponse(openai_request.exception_body(error), openai_request.http_status(error))
 
     @app.exception_handler(RequestValidationError)
-    async def handle_invalid_request(_request: Request, error: Exception) -> Response:
-        assert isinstance(error, RequestValidationError)  # noqa: S101 - registered for this class only
+    async def handle_invalid_request(_request: Request, error: RequestValidationError) -> Response:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"] if part != "body")
         text = f"{where}: {first['msg']}" if where else str(first["msg"])
-        return JSONResponse(error_body(text, UNPROCESSABLE, param=where or None), UNPROCESSABLE)
+        return JSONResponse(
+            openai_request.error_body(text, openai_request.UNPROCESSABLE, param=where or None),
+            openai_request.UNPROCESSABLE,
+        )
 
     @app.exception_handler(HTTPException)
-    async def handle_http_error(_request: Request, error: Exception) -> Response:
-        assert isinstance(error, HTTPException)  # noqa: S101 - registered for this class only
-        return JSONResponse(error_body(str(error.detail), error.status_code), error.status_code)
+    async def handle_http_error(_request: Request, error: HTTPException) -> Response:
+        return JSONResponse(openai_request.error_body(str(error.detail), error.status_code), error.status_code)
 
     @app.exception_handler(Exception)
     async def handle_unexpected_error(_request: Request, error: Exception) -> Response:
         process.print_error(error)
-        return JSONResponse(exception_body(error), SERVER_ERROR)
+        return JSONResponse(openai_request.exception_body(error), openai_request.SERVER_ERROR)
 
 
 def _add_stream_schema(app: FastAPI) -> None:

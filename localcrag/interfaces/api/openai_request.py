@@ -14,26 +14,19 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.types import Scope
 
 from localcrag.interfaces.api.middleware import Refusal
-from localcrag.interfaces.api.questions import ApiQuestion
+from localcrag.interfaces.api.questions import ApiQuestion, DocumentFilter
+from localcrag.records import errors
 from localcrag.records.enums import Policy, Preset, Strictness
-from localcrag.records.errors import (
-    GenerationError,
-    LocalcragError,
-    ModelError,
-    QuestionError,
-    SettingsError,
-    UnknownCollection,
-)
 from localcrag.records.restriction import Restriction
 from localcrag.records.run import Turn
 
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND, UNPROCESSABLE, SERVER_ERROR, UNAVAILABLE = 401, 403, 404, 422, 500, 503
-STATUS: dict[type[LocalcragError], int] = {
-    UnknownCollection: NOT_FOUND,
-    QuestionError: UNPROCESSABLE,
-    SettingsError: UNPROCESSABLE,
-    ModelError: UNAVAILABLE,
-    GenerationError: UNAVAILABLE,
+STATUS: dict[type[errors.LocalcragError], int] = {
+    errors.UnknownCollection: NOT_FOUND,
+    errors.QuestionError: UNPROCESSABLE,
+    errors.SettingsError: UNPROCESSABLE,
+    errors.ModelError: UNAVAILABLE,
+    errors.GenerationError: UNAVAILABLE,
 }
 """HTTP statuses of the app's errors; any other error is the server's fault (500)."""
 CODES = {
@@ -59,8 +52,8 @@ def http_status(error: Exception) -> int:
 
 def exception_body(error: Exception) -> dict[str, Any]:
     """Return the body of an error; for an unexpected one, the message reveals nothing of its text."""
-    message = str(error) if isinstance(error, LocalcragError) else UNEXPECTED
-    unknown = isinstance(error, UnknownCollection)
+    message = str(error) if isinstance(error, errors.LocalcragError) else UNEXPECTED
+    unknown = isinstance(error, errors.UnknownCollection)
     code = "model_not_found" if unknown else None
     return error_body(message, http_status(error), param="model" if unknown else None, code=code)
 
@@ -70,7 +63,7 @@ def openai_refusal(refusal: Refusal, _scope: Scope) -> tuple[str, str]:
     return "application/json", json.dumps(error_body(refusal.sentence, refusal.status), ensure_ascii=False)
 
 
-SETTING_FIELDS = ("policy", "k", "web", "strictness", "time_budget", "temperature")
+SETTING_FIELDS = {"policy", "k", "web", "strictness", "time_budget", "temperature"}
 """Fields of `Wishes` that are settings of the same name."""
 
 
@@ -93,17 +86,15 @@ class ChatMessage(BaseModel):
         if not isinstance(self.content, list):
             return self.content or ""
         if other := next((part.type for part in self.content if part.type != "text"), None):
-            raise QuestionError(f"A message has a part of the type “{other}”, but localcrag reads only text.")
+            raise errors.QuestionError(f"A message has a part of the type “{other}”, but localcrag reads only text.")
         return "\n".join(part.text for part in self.content)
 
 
-class AnswerOptions(BaseModel):
+class AnswerOptions(DocumentFilter):
     """Options beyond OpenAI's format, like those of `localcrag ask`. Dates are 2024-01-31, 2024-01 or 2024.
 
     `web` can only forbid web queries; whether they are allowed is for the person to set.
     """
-
-    model_config = ConfigDict(extra="forbid")
 
     preset: Preset | None = None
     policy: Policy | None = None
@@ -112,12 +103,6 @@ class AnswerOptions(BaseModel):
     strictness: Strictness | None = None
     time_budget: float | None = None
     temperature: float | None = None
-    documents: list[str] = []
-    folders: list[str] = []
-    tags: list[str] = []
-    kinds: list[str] = []
-    since: str | None = None
-    until: str | None = None
     read_all: bool = False
 
 
@@ -152,9 +137,8 @@ class ChatRequest(BaseModel):
         """Return the question that the request asks. Raises QuestionError."""
         at = max((number for number, one in enumerate(self.messages) if one.role == "user"), default=None)
         if at is None:
-            raise QuestionError("The request has no user message. Send a message with the role “user”.")
+            raise errors.QuestionError("The request has no user message. Send a message with the role “user”.")
         wishes = self.localcrag
-        settings: dict[str, Any] = {name: getattr(wishes, name) for name in SETTING_FIELDS}
         return ApiQuestion(
             question=self.messages[at].text,
             collection=self.model,
@@ -162,7 +146,7 @@ class ChatRequest(BaseModel):
             preset=wishes.preset,
             restriction=Restriction.of(wishes.model_dump()),
             read_all=wishes.read_all,
-            settings={name: value for name, value in settings.items() if value is not None},
+            settings=wishes.model_dump(include=SETTING_FIELDS, exclude_none=True),
         )
 
 

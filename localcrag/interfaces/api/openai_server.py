@@ -20,22 +20,7 @@ from localcrag.app.assembly import Assembly, warm_up_in_background
 from localcrag.app.background import FolderWatcher, create_secure_deletion, create_uploads, resume_unfinished
 from localcrag.app.collections.open_collections import ReindexingTasks
 from localcrag.app.models.lifecycle import IdleModelUnloader
-from localcrag.interfaces.api.middleware import (
-    BUSY,
-    HOST,
-    MAX_BODY,
-    MAX_LARGE_REQUESTS,
-    AccessChecks,
-    IncomingBody,
-    Refusal,
-    ResponseHeaders,
-    addresses,
-    forward_buffered,
-    has_token,
-    is_other_user,
-    refuse,
-    require_free,
-)
+from localcrag.interfaces.api import middleware
 from localcrag.interfaces.api.openai_api import create_api
 from localcrag.interfaces.api.openai_request import UNAUTHORIZED, openai_refusal
 from localcrag.interfaces.api.questions import Questions
@@ -65,7 +50,7 @@ def load_token(data_dir: Path, *, new: bool = False) -> str:
     return token
 
 
-OPEN = addresses(
+OPEN = middleware.addresses(
     ("GET", "/openapi.json"),
     ("GET", "/v1/models"),
     # A collection may have any name, which arrives percent-encoded.
@@ -73,7 +58,7 @@ OPEN = addresses(
     ("POST", "/v1/chat/completions"),
 )
 PUBLIC_PATH = "/openapi.json"
-NO_TOKEN = Refusal(
+NO_TOKEN = middleware.Refusal(
     UNAUTHORIZED,
     "The token is missing or wrong. `localcrag serve --show-token` prints it. Send it as “Authorization: "
     "Bearer TOKEN”, or enter it as the API key.",
@@ -83,9 +68,9 @@ NO_TOKEN = Refusal(
 def with_access_checks(app: ASGIApp, port: int, token: str) -> ASGIApp:
     """Return the API behind its access checks."""
     inside = RequireToken(BoundedRequests(app), token)
-    return ResponseHeaders(
-        AccessChecks(
-            app=inside, port=port, is_other_user=is_other_user, open=OPEN, wording=openai_refusal,
+    return middleware.ResponseHeaders(
+        middleware.AccessChecks(
+            app=inside, port=port, is_other_user=middleware.is_other_user, open=OPEN, wording=openai_refusal,
             location_text="Its API is at http://127.0.0.1:{port}/v1",
         )
     )  # fmt: skip
@@ -100,8 +85,8 @@ class RequireToken:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer how to get the token."""
-        if scope["type"] == "http" and scope["path"] != PUBLIC_PATH and not has_token(scope, self.token):
-            await refuse(NO_TOKEN, scope, send, openai_refusal)
+        if scope["type"] == "http" and scope["path"] != PUBLIC_PATH and not middleware.has_token(scope, self.token):
+            await middleware.refuse(NO_TOKEN, scope, send, openai_refusal)
             return
         await self.app(scope, receive, send)
 
@@ -118,13 +103,13 @@ class BoundedRequests:
         if scope["type"] != "http" or scope["method"] != "POST":
             await self.app(scope, receive, send)
             return
-        if self._under_way >= MAX_LARGE_REQUESTS:
-            await refuse(BUSY, scope, send, openai_refusal)
+        if self._under_way >= middleware.MAX_LARGE_REQUESTS:
+            await middleware.refuse(middleware.BUSY, scope, send, openai_refusal)
             return
         self._under_way += 1
         try:
-            body = IncomingBody(receive, time.monotonic, MAX_BODY)
-            await forward_buffered(body, self.app, scope, send, wording=openai_refusal)
+            body = middleware.IncomingBody(receive, time.monotonic, middleware.MAX_BODY)
+            await middleware.forward_buffered(body, self.app, scope, send, wording=openai_refusal)
         finally:
             self._under_way -= 1
 
@@ -137,7 +122,7 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
     """Serve until interrupted. Raises SettingsError if the port is taken, and UnknownCollection."""
     if not settings.debug:
         process.hide_error_messages()
-    require_free(port)
+    middleware.require_free(port)
     token = load_token(settings.data_dir)
     assembly = Assembly(settings)
     with ExitStack() as at_the_end:
@@ -153,14 +138,14 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
         server = uvicorn.Server(
             uvicorn.Config(
                 # openai_api.py reports unexpected errors; uvicorn's log would show text of documents with them.
-                with_access_checks(create_api(questions), port, token), host=HOST, port=port, ws="none", lifespan="off",
-                log_level="critical", access_log=False, server_header=False, proxy_headers=False,
-                timeout_graceful_shutdown=SHUTDOWN_SECONDS,
+                with_access_checks(create_api(questions), port, token), host=middleware.HOST, port=port,
+                ws="none", lifespan="off", log_level="critical", access_log=False, server_header=False,
+                proxy_headers=False, timeout_graceful_shutdown=SHUTDOWN_SECONDS,
             )
         )  # fmt: skip
         print(  # noqa: T201
-            f"localcrag serves http://{HOST}:{port}/v1 (Ctrl-C stops it). `localcrag serve --show-token` prints the "
-            "token, which is the API key.",
+            f"localcrag serves http://{middleware.HOST}:{port}/v1 (Ctrl-C stops it). `localcrag serve --show-token` "
+            "prints the token, which is the API key.",
             file=sys.stderr,
             flush=True,
         )

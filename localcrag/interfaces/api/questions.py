@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from anyio import to_thread
+from pydantic import BaseModel, ConfigDict, Field
 
 from localcrag.app.assembly import Assembly
 from localcrag.app.chats import AnswerProgress, AnswerQueue, ModelTurn, run_when_model_is_free
@@ -21,6 +22,19 @@ from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.records.run import Run, Turn
 from localcrag.runs.recording import Recording
 from localcrag.settings import with_changes
+
+
+class DocumentFilter(BaseModel):
+    """Which documents to use; an omitted field restricts nothing."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    documents: list[str] = Field(default=[], description="names; * matches anything")
+    folders: list[str] = []
+    tags: list[str] = []
+    kinds: list[str] = Field(default=[], description="kinds of documents: PDF, Word, Excel, E-mail, …")
+    since: str | None = Field(default=None, description="only documents from this day on: 2024-01-31, 2024-01 or 2024")
+    until: str | None = Field(default=None, description="only documents up to this day")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

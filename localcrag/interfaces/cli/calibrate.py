@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localcrag.interfaces.cli.command import counted, index_warnings, open_collection, print_json
+from localcrag.interfaces.cli import command as cli
 from localcrag.records.errors import EvaluationError, SettingsError
+from localcrag.text.translation import counted
 
 if TYPE_CHECKING:
     from localcrag.app.assembly import Assembly
@@ -17,8 +16,6 @@ if TYPE_CHECKING:
     from localcrag.evaluation.calibration import Criterion
     from localcrag.records.thresholds import FittedCalibration, StoredCalibration
     from localcrag.settings import Settings
-
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 THRESHOLDS = ("upper", "lower", "strip")
@@ -37,16 +34,12 @@ def as_json(
         "collection": settings.collection,
         "scorer": settings.relevance,
         "criterion": str(criterion),
-        "passages": fitted.passages,
-        "relevant": fitted.relevant,
-        "questions": fitted.questions,
-        "answered": fitted.answered,
-        "strips": fitted.strips,
+        **{name: getattr(fitted, name) for name in ("passages", "relevant", "questions", "answered", "strips")},
         "from_use": labelled.from_use,
         "left_out": labelled.left_out,
-        "before": dataclasses.asdict(outcome.before),
-        "after": dataclasses.asdict(fitted.calibration),
-        "figures": [dataclasses.asdict(change) for change in fitted.changes],
+        "before": outcome.before,
+        "after": fitted.calibration,
+        "figures": fitted.changes,
         "worse": fitted.worse,
         "applied": outcome.applied is not None,
         "notes": [*fitted.notes, *override_notes(settings)],
@@ -82,11 +75,10 @@ def as_lines(settings: Settings, outcome: EvaluationOutcome, criterion: Criterio
 
 def override_notes(settings: Settings) -> list[str]:
     """Return a line for each threshold that was set by hand, which wins over the calibration."""
-    given = {name: getattr(settings, name) for name in THRESHOLDS}
     return [
         f"The threshold {name} is set to {value:g} in the settings, which overrides any calibration."
-        for name, value in given.items()
-        if value is not None
+        for name in THRESHOLDS
+        if (value := getattr(settings, name)) is not None
     ]
 
 
@@ -108,7 +100,9 @@ def describe_source(stored: StoredCalibration) -> str:
 
 
 def _coefficients(before: FittedCalibration, after: FittedCalibration) -> list[str]:
-    rows = [(f"threshold {name}", _threshold(before, name), _threshold(after, name)) for name in THRESHOLDS]
+    rows = [
+        (f"threshold {name}", getattr(before.thresholds, name), getattr(after.thresholds, name)) for name in THRESHOLDS
+    ]
     for kind in ("passage", "strip"):
         for name in ("logit", "cosine", "overlap", "bias") if kind == "passage" else ("logit", "bias"):
             values = (getattr(getattr(one, kind), name) for one in (before, after))
@@ -116,60 +110,39 @@ def _coefficients(before: FittedCalibration, after: FittedCalibration) -> list[s
     return [f"{'':<27}{'active':>9}{'fitted':>9}"] + [f"{name:<27}{was:>9.4g}{now:>9.4g}" for name, was, now in rows]
 
 
-def _threshold(calibration: FittedCalibration, name: str) -> float:
-    return float(getattr(calibration.thresholds, name))
-
-
-DONE, FAILED = 0, 1
 CRITERIA = ("f1", "web-rate", "cost")
 SHOW, UNDO = "show", "undo"
+_ABOUT = (
+    "Fit a collection's calibration and thresholds to an evaluation set, to your feedback, or both. Nothing changes "
+    "without --apply."
+)
 
 
-def add_calibrate_parser(
-    subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser
-) -> None:
-    """Add `calibrate`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
-    command = subparsers.add_parser(
-        "calibrate",
-        parents=[common, within],
-        help="fit relevances and thresholds to labelled questions",
-        description="Fit a collection's calibration and thresholds to an evaluation set, to your feedback, or both. "
-        "Nothing changes without --apply.",
-    )
-    command.add_argument(
-        "what",
-        nargs="*",
-        default=[],
-        metavar="SET | show | undo",
-        help="folders of evaluation sets; show: the active calibration; undo: return to the previous calibration",
-    )
+def add_commands(commands: cli.Commands) -> None:
+    """Add `calibrate`."""
+    words = "fit relevances and thresholds to labelled questions"
+    command = commands.add("calibrate", _calibrate, words, collection=True, description=_ABOUT)
+    words = "folders of evaluation sets; show: the active calibration; undo: return to the previous calibration"
+    command.add_argument("what", nargs="*", default=[], metavar="SET | show | undo", help=words)
     command.add_argument("--from-use", action="store_true", help="use the feedback that you gave on passages")
     command.add_argument("--criterion", choices=CRITERIA, default="f1", help="how to choose the threshold upper (f1)")
-    command.add_argument(
-        "--target",
-        type=float,
-        metavar="SHARE",
-        help="with --criterion web-rate: share of questions that may go to the web",
-    )
-    command.add_argument(
-        "--cost",
-        type=float,
-        metavar="N",
-        help="with --criterion cost: how many needless web searches one wrong CORRECT is worth",
-    )
+    words = "with --criterion web-rate: share of questions that may go to the web"
+    command.add_argument("--target", type=float, metavar="SHARE", help=words)
+    words = "with --criterion cost: how many needless web searches one wrong CORRECT is worth"
+    command.add_argument("--cost", type=float, metavar="N", help=words)
     command.add_argument("--apply", action="store_true", help="activate the new calibration for the collection")
     command.add_argument("--force", action="store_true", help="apply it even if it is worse than the active one")
-    command.set_defaults(run=_calibrate)
 
 
 def _calibrate(parsed: argparse.Namespace, settings: Settings) -> int:
     if (named := next(iter(parsed.what), "")) in (SHOW, UNDO):
         if parsed.from_use or parsed.apply or len(parsed.what) > 1:
             raise SettingsError(f"`calibrate {named}` fits nothing. Leave out sets, --from-use and --apply.")
-        return (_show if named == SHOW else _undo)(parsed, open_collection(settings))
+        (_show if named == SHOW else _undo)(parsed, cli.open_collection(settings))
+        return cli.DONE
     if not parsed.what and not parsed.from_use:
         raise SettingsError("Name the folder of an evaluation set, or give --from-use, or both.")
-    return _fit(parsed, open_collection(settings), _criterion(parsed))
+    return _fit(parsed, cli.open_collection(settings), _criterion(parsed))
 
 
 def _criterion(parsed: argparse.Namespace) -> Criterion:
@@ -195,27 +168,22 @@ def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -
         if labelled.left_out:
             scorer = assembly.settings.relevance
             skipped = counted(labelled.left_out, "label")
-            print(f"{skipped} left out: another model than {scorer} scored their passages.", file=sys.stderr)
+            cli.say(f"{skipped} left out: another model than {scorer} scored their passages.")
     for folder in map(Path, parsed.what):
         _add_set(labelled, assembly, folder)
-    fitted_to = f"{counted(len(labelled.scores), 'passage')} and {counted(len(labelled.strips), 'strip')}"
-    print(f"fitting to {fitted_to}", file=sys.stderr)
+    cli.say(f"fitting to {counted(len(labelled.scores), 'passage')} and {counted(len(labelled.strips), 'strip')}")
     outcome = fit(assembly, labelled, criterion, apply=parsed.apply, force=parsed.force)
-    if parsed.json:
-        print_json(as_json(assembly.settings, labelled, outcome, criterion))
-        if outcome.refused:  # The error is in the JSON document already; a second document would not parse.
-            print(f"localcrag: {WORSE}", file=sys.stderr)
-            return FAILED
-        return DONE
-    print("\n".join(as_lines(assembly.settings, outcome, criterion)))
-    if outcome.refused:
-        raise EvaluationError(WORSE)
-    print(
-        f"Applied to the collection “{assembly.settings.collection}”. `localcrag calibrate undo` reverts it."
-        if outcome.applied
-        else "Nothing was changed. Add --apply to activate it for the collection."
-    )
-    return DONE
+    lines = as_lines(assembly.settings, outcome, criterion)
+    if outcome.applied:
+        where = f"the collection “{assembly.settings.collection}”"
+        lines.append(f"Applied to {where}. `localcrag calibrate undo` reverts it.")
+    elif not outcome.refused:
+        lines.append("Nothing was changed. Add --apply to activate it for the collection.")
+    cli.print_result(as_json(assembly.settings, labelled, outcome, criterion), parsed, "\n".join(lines))
+    if outcome.refused:  # The error is in the JSON document already; a second document would not parse.
+        cli.say(f"localcrag: {WORSE}")
+        return cli.FAILED
+    return cli.DONE
 
 
 def _add_set(labelled: LabelledData, assembly: Assembly, folder: Path) -> None:
@@ -227,58 +195,48 @@ def _add_set(labelled: LabelledData, assembly: Assembly, folder: Path) -> None:
     evaluation_set = read(folder)
     with set_assembly(assembly, evaluation_set) as own:
         terminal.show_ingest(add_documents(own, folder, own.settings.collection), quiet=True)
-        index_warnings(own)
+        cli.index_warnings(own)
         for done, total in labelled.add_set(assembly, own, folder, evaluation_set):
             if done % 10 == 0 or done == total:
-                print(f"{done} of {total} questions scored", file=sys.stderr, flush=True)
+                cli.say(f"{done} of {total} questions scored")
 
 
-def _show(parsed: argparse.Namespace, assembly: Assembly) -> int:
+def _show(parsed: argparse.Namespace, assembly: Assembly) -> None:
     applied = assembly.calibrations.applied()
     calibration = applied.calibration if applied else assembly.calibrations.own
     history = assembly.calibrations.history()
-    if parsed.json:
-        print_json(
-            {
-                "collection": assembly.settings.collection,
-                "scorer": assembly.settings.relevance,
-                "own": applied is None,
-                "in_force": dataclasses.asdict(calibration),
-                "since": applied and applied.made_at,
-                "how": applied and dataclasses.asdict(applied.how),
-                "history": [dataclasses.asdict(one) for one in history],
-            }
-        )
-        return DONE
-    print(describe_active(assembly.settings, applied))
+    result = {
+        "collection": assembly.settings.collection,
+        "scorer": assembly.settings.relevance,
+        "own": applied is None,
+        "in_force": calibration,
+        "since": applied and applied.made_at,
+        "how": applied and applied.how,
+        "history": history,
+    }
     limits = calibration.thresholds
-    print(f"Thresholds: upper {limits.upper:g}, lower {limits.lower:g}, strip {limits.strip:g}.")
+    lines = [
+        describe_active(assembly.settings, applied),
+        f"Thresholds: upper {limits.upper:g}, lower {limits.lower:g}, strip {limits.strip:g}.",
+    ]
     if not calibration.fitted:
-        print("It is not fitted: relevances are a plain sigmoid of the model's scores.")
-    print("\n".join(override_notes(assembly.settings)) or "The settings override no threshold.")
+        lines.append("It is not fitted: relevances are a plain sigmoid of the model's scores.")
+    lines += override_notes(assembly.settings) or ["The settings override no threshold."]
     for one in history:
         state = f"undone {one.undone_at}" if one.undone_at else "active" if one == applied else "replaced"
-        print(f"  {one.made_at}  {state}: {describe_source(one)}; criterion {one.how.criterion}")
-    return DONE
+        lines.append(f"  {one.made_at}  {state}: {describe_source(one)}; criterion {one.how.criterion}")
+    cli.print_result(result, parsed, "\n".join(lines))
 
 
-def _undo(parsed: argparse.Namespace, assembly: Assembly) -> int:
+def _undo(parsed: argparse.Namespace, assembly: Assembly) -> None:
     undone = assembly.calibrations.undo()
     if undone is None:
         raise EvaluationError(
             f"There is nothing to undo: {assembly.settings.relevance} has its own calibration in the collection "
             f"“{assembly.settings.collection}”."
         )
-    applied = assembly.calibrations.applied()
-    if parsed.json:
-        print_json(
-            {
-                "collection": assembly.settings.collection,
-                "undone": dataclasses.asdict(undone),
-                "own": applied is None,
-                "in_force": dataclasses.asdict(assembly.calibrations.in_force()),
-            }
-        )
-        return DONE
-    print(f"The calibration of {undone.made_at} is no longer active. {describe_active(assembly.settings, applied)}")
-    return DONE
+    applied, in_force = assembly.calibrations.applied(), assembly.calibrations.in_force()
+    collection = assembly.settings.collection
+    result = {"collection": collection, "undone": undone, "own": applied is None, "in_force": in_force}
+    active = describe_active(assembly.settings, applied)
+    cli.print_result(result, parsed, f"The calibration of {undone.made_at} is no longer active. {active}")

@@ -6,19 +6,54 @@ The app that a command opens is closed when the command ends.
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import json
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
-from localcrag.text.translation import counted, whole_number
+from localcrag.text.translation import whole_number
+from localcrag.text.words import replace_surrogates
 
 if TYPE_CHECKING:
     from localcrag.app.assembly import Assembly
     from localcrag.records.restriction import Restriction
     from localcrag.settings import Settings
+
+    Run = Callable[[argparse.Namespace, Settings], int | None]
+    """Function that runs a command; it returns the exit status, or None if the command succeeded."""
+
+DONE, FAILED = 0, 1
+"""Exit statuses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """The commands of a parser, or the subcommands of a command.
+
+    Each gets the options of `common` (`--json` and `--data-dir`), and on demand those of `within` (`--collection`).
+    """
+
+    subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
+    common: argparse.ArgumentParser
+    within: argparse.ArgumentParser
+
+    def add(
+        self, name: str, run: Run, words: str, *, collection: bool = False, **options: Any
+    ) -> argparse.ArgumentParser:
+        """Add a command; `words` are its line of help, and `options` those of its parser."""
+        parents = [self.common, self.within] if collection else [self.common]
+        command = self.subparsers.add_parser(name, parents=parents, help=words, **{"description": words, **options})
+        command.set_defaults(run=run)
+        return command
+
+    def subcommands(self, command: argparse.ArgumentParser, metavar: str, *, required: bool = False) -> Commands:
+        """Return the subcommands of a command, without any yet; if they are not `required`, it runs alone, too."""
+        return dataclasses.replace(self, subparsers=command.add_subparsers(metavar=metavar, required=required))
 
 
 _open_apps: ContextVar[ExitStack] = ContextVar("at the end of the command")
@@ -70,10 +105,9 @@ def finish_secure_deletion(assembly: Assembly) -> None:
     from localcrag.app.collections.deletion import finish_overwriting
 
     if why := finish_overwriting(assembly.database):
-        print(
+        say(
             "localcrag: the old bytes of changed or removed data are still in the data folder. Run `localcrag forget` "
-            f"to overwrite them, or let the app do so. {why}",
-            file=sys.stderr,
+            f"to overwrite them, or let the app do so. {why}"
         )
 
 
@@ -81,20 +115,17 @@ def index_warnings(assembly: Assembly) -> list[str]:
     """Return the reasons why index files could not be written after a change, and print them on stderr."""
     warnings = list(assembly.collections.opened.index_errors.values())
     for one in warnings:
-        print(f"localcrag: {one}", file=sys.stderr)
+        say(f"localcrag: {one}")
     return warnings
 
 
-POLICIES = ("max", "fraction", "ratio", "count")
-WEB_MODES = ("never", "ask", "always")
-CONFLICT_RULES = ("documents", "web", "newer", "more-relevant", "show-both")
-PRESETS = ("general", "medical", "legal", "news", "fast", "strict", "balanced", "lenient", "documents-only")
-STRIP_MODES = ("sentence", "multi-sentence", "paragraph", "window", "adaptive")
 STRICTNESS = {"supported-only": "strict", "mark-partial": "balanced", "show-all": "lenient"}
 """Names of the strictness levels on the command line, with the values that settings and runs store."""
-REFINERS = ("strips", "llm")
-ACTIONS = ("CORRECT", "AMBIGUOUS", "INCORRECT")
-ROLES = ("embedder", "relevance", "llm")
+
+
+def values(choices: type[StrEnum]) -> list[str]:
+    """Return the values of an enumeration, to choose from; argparse would show its members in their technical form."""
+    return [one.value for one in choices]
 
 
 def port(text: str) -> int:
@@ -128,12 +159,25 @@ def setting(name: str) -> Callable[[str], float]:
     return value
 
 
-__all__ = ["at_least_one", "counted", "print_json", "print_result"]
+def add_number(command: argparse.ArgumentParser, name: str, metavar: str, words: str, dest: str | None = None) -> None:
+    """Add the option of a numeric setting; `words` are its help."""
+    option = f"--{name.replace('_', '-')}"
+    command.add_argument(option, type=setting(name), dest=dest or name, metavar=metavar, help=words)
+
+
+def say(text: str) -> None:
+    """Print a text on stderr, where it is not part of the result."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def print_json(result: Any) -> None:
     """Print a result as one JSON document."""
-    print(json.dumps(result, ensure_ascii=False, indent=2, default=str))
+    print(json.dumps(result, ensure_ascii=False, indent=2, default=_plain))
+
+
+def _plain(value: Any) -> Any:
+    """Return a record as a dictionary; return anything else that JSON does not know as text."""
+    return dataclasses.asdict(value) if dataclasses.is_dataclass(type(value)) else str(value)
 
 
 def print_result(result: Any, parsed: argparse.Namespace, text: str | None) -> None:
@@ -154,6 +198,13 @@ def at_least_one(what: str) -> Callable[[str], int]:
         return found
 
     return number
+
+
+def add_count(
+    command: argparse.ArgumentParser, option: str, what: str, words: str, *, default: int | None = None
+) -> None:
+    """Add an option for a whole number from 1 on; `what` names it in the message about another value."""
+    command.add_argument(option, type=at_least_one(what), metavar="N", default=default, help=words)
 
 
 _LISTS = {
@@ -178,7 +229,6 @@ def add_restriction(command: argparse.ArgumentParser) -> None:
 def parse_restriction(parsed: argparse.Namespace) -> Restriction:
     """Return the restriction that the options describe. Raises QuestionError for an invalid day."""
     from localcrag.records.restriction import Restriction
-    from localcrag.text.words import replace_surrogates
 
     lists = {name: [replace_surrogates(value) for value in getattr(parsed, name)] for name, _, _ in _LISTS.values()}
     return Restriction.of({**lists, "since": parsed.since, "until": parsed.until})

@@ -3,66 +3,58 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from typing import TYPE_CHECKING
 
-from localcrag.interfaces.cli.command import (
-    add_restriction,
-    counted,
-    index_warnings,
-    open_collection,
-    parse_restriction,
-    print_result,
-)
+from localcrag.interfaces.cli import command as cli
 from localcrag.records.errors import SettingsError
 from localcrag.text.places import aliases_in_words, page_count_in_words, place_name
+from localcrag.text.translation import counted
+from localcrag.text.words import replace_surrogates
 
 if TYPE_CHECKING:
     from localcrag.records.documents import Document, ErasureReport, ResidueLocation, ResidueReport
     from localcrag.settings import Settings
 
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
+
+SHOWN = 20
+"""Largest number of places that `forget` prints; --json lists all."""
+_ABOUT = (
+    "Erase documents, and the runs, chat turns, labels, pins, web answers and evaluations that quote them. Rewrite the "
+    "files that contained them, then search every byte of the data folder for their text. `documents delete` keeps "
+    "quotations; you can run this command after it. Without a NAME, overwrite what earlier deletions left in files. "
+    "The exit status is 1 if something is left."
+)
 
 
-def add_documents_parser(
-    subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser
-) -> None:
-    """Add `documents`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
-    documents = subparsers.add_parser("documents", parents=[common, within], help="list, tag or delete documents")
-    add_restriction(documents)
-    documents.set_defaults(run=_list)
-    named = documents.add_subparsers(metavar="list | tag NAME TAG … | untag NAME TAG … | delete NAME")
-    command = named.add_parser(
-        "list", parents=[common, within], help="list the collection's documents, or some of them"
-    )
-    add_restriction(command)
-    command.set_defaults(run=_list)
-    tag_commands = (
-        ("tag", "add tags to a document or folder"),
-        ("untag", "remove tags from a document or folder"),
-    )
-    for name, words in tag_commands:
-        command = named.add_parser(name, parents=[common, within], help=words)
+def add_commands(commands: cli.Commands) -> None:
+    """Add `documents` and `forget`."""
+    documents = commands.add("documents", _list, "list, tag or delete documents", collection=True)
+    named = commands.subcommands(documents, "list | tag NAME TAG … | untag NAME TAG … | delete NAME")
+    listing = named.add("list", _list, "list the collection's documents, or some of them", collection=True)
+    for command in (documents, listing):
+        cli.add_restriction(command)
+    for name, does in (("tag", "add tags to"), ("untag", "remove tags from")):
+        command = named.add(name, _tag, f"{does} a document or folder", collection=True)
+        command.set_defaults(gives=name == "tag")
         command.add_argument("name", metavar="NAME", help="a name from `documents list`; a folder's name ends with /")
         command.add_argument("tags", metavar="TAG", nargs="+", help="a tag, of one or more words")
-        command.set_defaults(run=_tag, gives=name == "tag")
-    command = named.add_parser(
-        "delete",
-        parents=[common, within],
-        help="delete a document, but keep answers that quote it (localcrag forget erases those, too)",
-    )
-    command.add_argument(
-        "name", metavar="NAME", help="a name from `documents list`; all other names of the document go, too"
-    )
-    command.set_defaults(run=_delete)
+    words = "delete a document, but keep answers that quote it (localcrag forget erases those, too)"
+    command = named.add("delete", _delete, words, collection=True)
+    words = "a name from `documents list`; all other names of the document go, too"
+    command.add_argument("name", metavar="NAME", help=words)
+
+    words = "erase documents and everything that quotes them, and verify the data folder"
+    command = commands.add("forget", _forget, words, collection=True, description=_ABOUT)
+    command.add_argument("names", metavar="NAME", nargs="*", help="a name from `documents list`")
+    words = "erase nothing; search the data folder for the text of this document, or for these words"
+    command.add_argument("--verify", metavar="NAME|WORDS", nargs="?", const="", help=words)
 
 
-def _list(parsed: argparse.Namespace, settings: Settings) -> int:
-    wanted = parse_restriction(parsed)
-    documents = [one for one in open_collection(settings).collections.documents() if wanted.allows(one)]
+def _list(parsed: argparse.Namespace, settings: Settings) -> None:
+    wanted = cli.parse_restriction(parsed)
+    documents = [one for one in cli.open_collection(settings).collections.documents() if wanted.allows(one)]
     lines = "\n".join(map(_line, documents)) or ("No document matches." if wanted else "No documents.")
-    print_result([dataclasses.asdict(one) for one in documents], parsed, lines)
-    return DONE
+    cli.print_result(documents, parsed, lines)
 
 
 def _line(one: Document) -> str:
@@ -76,60 +68,29 @@ def _line(one: Document) -> str:
     return f"{one.name}  ·  {text}"
 
 
-def _tag(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.text.words import replace_surrogates
-
-    name, tags = replace_surrogates(parsed.name), [replace_surrogates(tag) for tag in parsed.tags]
+def _tag(parsed: argparse.Namespace, settings: Settings) -> None:
+    tags = [replace_surrogates(tag) for tag in parsed.tags]
+    collections = cli.open_collection(settings).collections
+    (meant,) = collections.named.meant([replace_surrogates(parsed.name)])
     put, take = (tags, []) if parsed.gives else ([], tags)
-    collections = open_collection(settings).collections
-    (meant,) = collections.named.meant([name])
     collections.tags.change([meant.name], put=put, take=take)
     did = "tagged" if parsed.gives else "removed tags"
     message = f"{place_name(meant.name, None, (), meant.also)}: {did} {', '.join(tags)}"
-    named = {"name": meant.name, "also": meant.also}
-    print_result(named | {"tagged" if parsed.gives else "untagged": tags}, parsed, message)
-    return DONE
+    result = {"name": meant.name, "also": meant.also, "tagged" if parsed.gives else "untagged": tags}
+    cli.print_result(result, parsed, message)
 
 
-def _delete(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.text.words import replace_surrogates
-
-    assembly = open_collection(settings)
+def _delete(parsed: argparse.Namespace, settings: Settings) -> None:
+    assembly = cli.open_collection(settings)
     (meant,) = assembly.collections.named.meant([replace_surrogates(parsed.name)])
     attachments = assembly.document_deletion.delete([meant.name])
     more = f", with {counted(attachments, 'attachment')}" if attachments else ""
     result = {"deleted": meant.name, "also": meant.also, "attachments": attachments}
     text = f"{place_name(meant.name, None, (), meant.also)}: deleted{more}"
-    print_result(result | {"warnings": index_warnings(assembly)}, parsed, text)
-    return DONE
-
-
-DONE, FOUND = 0, 1
-SHOWN = 20
-"""Largest number of places that are printed; --json lists all."""
-_ABOUT = (
-    "Erase documents, and the runs, chat turns, labels, pins, web answers and evaluations that quote them. Rewrite the "
-    "files that contained them, then search every byte of the data folder for their text. `documents delete` keeps "
-    "quotations; you can run this command after it. Without a NAME, overwrite what earlier deletions left in files. "
-    "The exit status is 1 if something is left."
-)
-
-
-def add_forget_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `forget`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
-    words = "erase documents and everything that quotes them, and verify the data folder"
-    command = subparsers.add_parser("forget", parents=[common, within], help=words, description=_ABOUT)
-    command.add_argument("names", metavar="NAME", nargs="*", help="a name from `documents list`")
-    command.add_argument(
-        "--verify", metavar="NAME|WORDS", nargs="?", const="",
-        help="erase nothing; search the data folder for the text of this document, or for these words",
-    )  # fmt: skip
-    command.set_defaults(run=_forget)
+    cli.print_result(result | {"warnings": cli.index_warnings(assembly)}, parsed, text)
 
 
 def _forget(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.text.words import replace_surrogates
-
     names = [replace_surrogates(name) for name in parsed.names]
     if parsed.verify and names:
         raise SettingsError(
@@ -137,23 +98,22 @@ def _forget(parsed: argparse.Namespace, settings: Settings) -> int:
         )
     if parsed.verify == "" and not names:
         raise SettingsError("--verify needs something to search for: --verify NAME, or --verify WORDS.")
-    assembly = open_collection(settings)
+    assembly = cli.open_collection(settings)
     document_deletion = assembly.document_deletion
     if parsed.verify:
         found = document_deletion.verify(replace_surrogates(parsed.verify))
-        print_result(dataclasses.asdict(found), parsed, "\n".join(_search_lines(found, found.places)))
-        return FOUND if found.places else DONE
+        cli.print_result(found, parsed, "\n".join(_search_lines(found, found.places)))
+        return cli.FAILED if found.places else cli.DONE
     if not names:
         document_deletion.overwrite_all()
-        print_result(
-            {"overwritten": True}, parsed, "The bytes that earlier deletions left in the data folder were overwritten."
-        )
-        return DONE
+        text = "The bytes that earlier deletions left in the data folder were overwritten."
+        cli.print_result({"overwritten": True}, parsed, text)
+        return cli.DONE
     meant = assembly.collections.named.meant(names)
     forgotten = document_deletion.forget([one.name for one in meant])
-    text = _forget_lines([place_name(one.name, None, (), one.also) for one in meant], forgotten)
-    print_result(dataclasses.asdict(forgotten), parsed, "\n".join(text))
-    return FOUND if forgotten.left else DONE
+    lines = _forget_lines([place_name(one.name, None, (), one.also) for one in meant], forgotten)
+    cli.print_result(forgotten, parsed, "\n".join(lines))
+    return cli.FAILED if forgotten.left else cli.DONE
 
 
 def _forget_lines(names: list[str], forgotten: ErasureReport) -> list[str]:

@@ -9,25 +9,19 @@ import argparse
 import contextlib
 import dataclasses
 import hashlib
-import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from localcrag.interfaces.cli.command import at_least_one, counted, index_warnings, print_json, setting
+from localcrag.interfaces.cli.command import Commands, add_count, index_warnings, print_result, say, setting
 from localcrag.records.errors import EvaluationError, SettingsError
+from localcrag.text.translation import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from localcrag.app.evaluations import QuestionAsked
     from localcrag.evaluation.plan import Configuration
-    from localcrag.evaluation.results import Evaluation, RunWriter
+    from localcrag.evaluation.results import Evaluation
     from localcrag.settings import Settings
 
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-
-DONE = 0
 FOLDER = "evaluations"
 """Folder of evaluations within the data folder."""
 BENCH_FOLDER = "documents"
@@ -43,96 +37,70 @@ EXAMPLES = """\
 """
 
 
-def add_eval_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `eval`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
-    command = subparsers.add_parser(
-        "eval",
-        parents=[common, within],
-        help="measure answers on an evaluation set",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    command.add_argument(
-        "sets", nargs="*", type=Path, metavar="SET", help="folders that contain documents/ and questions.jsonl"
-    )
+def add_commands(commands: Commands) -> None:
+    """Add `eval`."""
+    layout: dict[str, Any] = {"epilog": EXAMPLES, "formatter_class": argparse.RawDescriptionHelpFormatter}
+    command = commands.add("eval", _run, "measure answers on an evaluation set", collection=True, **layout)
+    words = "folders that contain documents/ and questions.jsonl"
+    command.add_argument("sets", nargs="*", type=Path, metavar="SET", help=words)
     command.add_argument("--pinned", action="store_true", help="evaluate the collection's pinned questions instead")
     command.add_argument("--ablate", action="store_true", help="measure plain RAG, and what each step adds to it")
     command.add_argument("--policy", dest="policies", choices=["all"], help="compare the four policies")
-    command.add_argument(
-        "--sweep",
-        action="append",
-        default=[],
-        metavar="SETTING=VALUES",
-        help="vary a setting: SETTING=FIRST:LAST:STEP or SETTING=V1,V2 (repeatable)",
-    )
+    words = "vary a setting: SETTING=FIRST:LAST:STEP or SETTING=V1,V2 (repeatable)"
+    command.add_argument("--sweep", action="append", default=[], metavar="SETTING=VALUES", help=words)
     command.add_argument("--no-plain", action="store_true", help="leave plain RAG out")
-    command.add_argument(
-        "--questions",
-        type=at_least_one("a number of questions"),
-        metavar="N",
-        help="use only N questions, drawn with a fixed seed",
-    )
-    command.add_argument(
-        "--again", action="store_true", help="discard the results of this evaluation and ask all questions again"
-    )
-    command.add_argument(
-        "--output", type=Path, metavar="FOLDER", help="folder for the report (default: next to the results)"
-    )
+    add_count(command, "--questions", "a number of questions", "use only N questions, drawn with a fixed seed")
+    words = "discard the results of this evaluation and ask all questions again"
+    command.add_argument("--again", action="store_true", help=words)
+    words = "folder for the report (default: next to the results)"
+    command.add_argument("--output", type=Path, metavar="FOLDER", help=words)
     command.add_argument("--list", action="store_true", help="list the evaluations made so far")
-    command.add_argument(
-        "--show", metavar="RUN", help="write the report of an evaluation again, also of an unfinished one"
-    )
-    command.add_argument(
-        "--compare", nargs=2, metavar=("RUN_A", "RUN_B"), help="compare two evaluations question by question"
-    )
+    words = "write the report of an evaluation again, also of an unfinished one"
+    command.add_argument("--show", metavar="RUN", help=words)
+    words = "compare two evaluations question by question"
+    command.add_argument("--compare", nargs=2, metavar=("RUN_A", "RUN_B"), help=words)
     for name in ("k", "upper", "lower", "strip"):
         command.add_argument(f"--{name}", type=setting(name), help=argparse.SUPPRESS)
     command.add_argument("--llm", metavar="NAME", help="language model for the evaluation")
-    command.set_defaults(run=_run)
 
 
-def _run(parsed: argparse.Namespace, settings: Settings) -> int:
+def _run(parsed: argparse.Namespace, settings: Settings) -> None:
     chosen = [bool(parsed.sets), parsed.pinned, parsed.list, bool(parsed.show), bool(parsed.compare)]
     if sum(chosen) != 1:
         raise SettingsError("Name evaluation sets, or give one of --pinned, --list, --show and --compare.")
     if parsed.list:
-        return _list(parsed, settings)
-    if parsed.compare:
-        return _compare(parsed, settings)
-    if parsed.show:
-        return _report(_find(parsed.show, settings), parsed, settings)
-    return _evaluate(parsed, settings)
+        _list(parsed, settings)
+    elif parsed.compare:
+        _compare(parsed, settings)
+    elif parsed.show:
+        _report(_find(parsed.show, settings), parsed, settings)
+    else:
+        _evaluate(parsed, settings)
 
 
-def _list(parsed: argparse.Namespace, settings: Settings) -> int:
+def _list(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.evaluation import results as store
 
     made = [store.read(_folder(settings) / name) for name in store.ids(_folder(settings))]
-    if parsed.json:
-        print_json([{**dataclasses.asdict(one.about), "missing": one.missing} for one in made])
-    else:
-        lines = [
-            f"{one.about.id}  {one.about.created_at}  {counted(len(one.questions), 'question')}, "
-            f"{', '.join(one.configurations)}{f'  ({one.missing} runs missing)' if one.missing else ''}"
-            for one in made
-        ]
-        print("\n".join(lines) or "No evaluations yet. Run one with `localcrag eval SET`.")
-    return DONE
+    lines = [
+        f"{one.about.id}  {one.about.created_at}  {counted(len(one.questions), 'question')}, "
+        f"{', '.join(one.configurations)}{f'  ({one.missing} runs missing)' if one.missing else ''}"
+        for one in made
+    ]
+    result = [{**dataclasses.asdict(one.about), "missing": one.missing} for one in made]
+    print_result(result, parsed, "\n".join(lines) or "No evaluations yet. Run one with `localcrag eval SET`.")
 
 
-def _compare(parsed: argparse.Namespace, settings: Settings) -> int:
+def _compare(parsed: argparse.Namespace, settings: Settings) -> None:
     before, after = (_side(name, settings) for name in parsed.compare)
     from localcrag.evaluation import report
 
-    names = (f"{one.about.id}-{_digest(name)}" for one, name in (before, after))
+    # A configuration's name may contain characters that a folder's cannot.
+    names = (f"{one.about.id}-{hashlib.sha256(name.encode()).hexdigest()[:6]}" for one, name in (before, after))
     folder = parsed.output or _folder(settings) / "comparisons" / "_".join(names)
     written = report.write_comparison(before, after, folder)
-    if parsed.json:
-        print(written[-1].read_text("utf-8"))
-    else:
-        print(report.comparison_summary(before, after))
-    _say(f"Report: {written[0]}")
-    return DONE
+    print(written[-1].read_text("utf-8") if parsed.json else report.comparison_summary(before, after))
+    say(f"Report: {written[0]}")
 
 
 def _side(name: str, settings: Settings) -> tuple[Evaluation, str]:
@@ -142,10 +110,6 @@ def _side(name: str, settings: Settings) -> tuple[Evaluation, str]:
     configuration = configuration or found.configurations[-1]
     found.pairs(configuration)
     return found, configuration
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:6]
 
 
 def _find(name: str, settings: Settings) -> Evaluation:
@@ -164,7 +128,7 @@ def _find(name: str, settings: Settings) -> Evaluation:
     raise EvaluationError(f"There is no evaluation “{name}”. `localcrag eval --list` lists all evaluations.")
 
 
-def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
+def _evaluate(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.app import evaluations as evaluation_runner
     from localcrag.app.assembly import Assembly
     from localcrag.evaluation import plan
@@ -186,15 +150,13 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
     if parsed.questions:
         planned = planned.drawn(parsed.questions)
     # Recorded web results are served from a local address, so that an evaluation never asks the web itself.
-    with recorded_search([result for question in planned.questions for result in question.web]) as server:
-        bench = evaluation_runner.settings_for(settings, data_dir, server.url)
+    with recorded_search([result for question in planned.questions for result in question.web]) as address:
+        bench = evaluation_runner.settings_for(settings, data_dir, address)
         with contextlib.closing(Assembly(bench)) as assembly:
             for one, folder in zip(sets, parsed.sets, strict=True):
-                _say(f"{one.name}: {counted(len(one.questions), 'question')}, {counted(len(one.files), 'document')}")
-                terminal.show_ingest(
-                    evaluation_runner.add_documents(assembly, folder, plan.collection_for_set(one, settings)),
-                    quiet=True,
-                )
+                say(f"{one.name}: {counted(len(one.questions), 'question')}, {counted(len(one.files), 'document')}")
+                collection = plan.collection_for_set(one, settings)
+                terminal.show_ingest(evaluation_runner.add_documents(assembly, folder, collection), quiet=True)
             index_warnings(assembly)
             texts = {name: assembly.collections.texts(name) for name in set(planned.collections.values())}
             questions = tuple(
@@ -204,20 +166,17 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
             evaluation, own_folder = plan.open_evaluation(
                 planned, configurations, settings, _folder(settings), calibration=calibration, again=parsed.again
             )
-            _ask(
-                evaluation,
-                own_folder,
-                lambda writer: evaluation_runner.ask_all(
-                    evaluation,
-                    configurations,
-                    writer,
-                    assembly=assembly,
-                    collections=planned.collections,
-                    calibration=calibration,
-                ),
-                warm_up=assembly.warm_up,
-            )
-    return _report(store.read(own_folder), parsed, settings)
+            missing, total = evaluation.missing, len(evaluation.questions) * len(evaluation.configurations)
+            _print_warnings(evaluation, total)
+            if missing:
+                assembly.warm_up()
+                with store.open_for_runs(own_folder) as writer:
+                    asking = evaluation_runner.ask_all(
+                        evaluation, configurations, writer, assembly=assembly, collections=planned.collections,
+                        calibration=calibration,
+                    )  # fmt: skip
+                    terminal.show_evaluation(asking, done=total - missing, total=total)
+    _report(store.read(own_folder), parsed, settings)
 
 
 def _configurations(parsed: argparse.Namespace, settings: Settings) -> tuple[Configuration, ...]:
@@ -239,49 +198,28 @@ def _configurations(parsed: argparse.Namespace, settings: Settings) -> tuple[Con
     return tuple(chosen)
 
 
-def _ask(
-    evaluation: Evaluation,
-    folder: Path,
-    asking: Callable[[RunWriter], Iterator[QuestionAsked]],
-    *,
-    warm_up: Callable[[], None],
-) -> None:
-    """Make the missing runs of an evaluation, with progress; first print its warnings and the runs found."""
+def _print_warnings(evaluation: Evaluation, total: int) -> None:
+    """Print an evaluation's warnings, and which of its `total` runs an earlier one has made already."""
     from localcrag.evaluation import plan
-    from localcrag.evaluation import results as store
-    from localcrag.interfaces.cli import terminal
 
-    total = len(evaluation.questions) * len(evaluation.configurations)
     for warning in evaluation.about.warnings:
-        _say(f"warning: {warning}")
+        say(f"warning: {warning}")
     if evaluation.missing < total:
-        _say(
+        say(
             f"Continuing an earlier evaluation: {evaluation.missing} of {total} runs are missing. To ask all questions "
             "again, add --again."
         )
         if evaluation.about.code != plan.code_digest():
-            _say("warning: localcrag's code has changed since that evaluation began. To ask all again, add --again.")
-    if evaluation.missing:
-        warm_up()
-        with store.open_for_runs(folder) as writer:
-            terminal.show_evaluation(asking(writer), done=total - evaluation.missing, total=total)
+            say("warning: localcrag's code has changed since that evaluation began. To ask all again, add --again.")
 
 
-def _report(evaluation: Evaluation, parsed: argparse.Namespace, settings: Settings) -> int:
+def _report(evaluation: Evaluation, parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.evaluation import report
 
     written = report.write(evaluation, parsed.output or _folder(settings) / evaluation.about.id)
-    if parsed.json:
-        print(written[-1].read_text("utf-8"))
-    else:
-        print(report.summary(evaluation))
-    _say(f"Report: {written[0]}")
-    return DONE
+    print(written[-1].read_text("utf-8") if parsed.json else report.summary(evaluation))
+    say(f"Report: {written[0]}")
 
 
 def _folder(settings: Settings) -> Path:
     return settings.data_dir / FOLDER
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 
 from rich.markup import escape
 
-from localcrag.interfaces.cli.command import counted, finish_secure_deletion, index_warnings, open_app, print_result
+from localcrag.interfaces.cli import command as cli
 from localcrag.records.ingest import FolderChange, FolderEvent, FolderStatus, GoneFilePolicy, IngestProgress
+from localcrag.text.translation import counted
 
 if TYPE_CHECKING:
     from localcrag.app.collections.folders import FolderState
     from localcrag.records.ingest import WatchedFolder
     from localcrag.settings import Settings
-
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 COLOURS = {
@@ -72,79 +71,59 @@ def _describe(event: IngestProgress) -> str:
     return describe_progress(event)
 
 
-DONE, FAILED = 0, 1
-
-
-def add_folder_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `folder`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
-    folder = subparsers.add_parser(
-        "folder", parents=[common, within], help="watch folders and keep collections up to date"
-    )
-    folder.set_defaults(run=_list)
-    named = folder.add_subparsers(metavar="add PATH | list | sync [PATH] | pause PATH | resume PATH | remove PATH")
-    command = named.add_parser("add", parents=[common, within], help="watch a folder for a collection")
+def add_commands(commands: cli.Commands) -> None:
+    """Add `folder`."""
+    folder = commands.add("folder", _list, "watch folders and keep collections up to date", collection=True)
+    metavar = "add PATH | list | sync [PATH] | pause PATH | resume PATH | remove PATH"
+    named = commands.subcommands(folder, metavar)
+    command = named.add("add", _add, "watch a folder for a collection", collection=True)
     command.add_argument("path", metavar="PATH", help="the folder; adding it again replaces its patterns")
     words = "watch only these files: *.pdf by name, drafts/* by path, drafts for everything in folders of that name"
-    command.add_argument("--include", metavar="PATTERN", nargs="+", action="extend", default=[], help=words)
-    command.add_argument(
-        "--exclude", metavar="PATTERN", nargs="+", action="extend", default=[], help="do not watch these files"
-    )
-    command.add_argument(
-        "--gone",
-        choices=[*GoneFilePolicy],
-        default=GoneFilePolicy.ASK,
-        help="what to do with documents whose files are gone (default: ask)",
-    )
-    command.set_defaults(run=_add)
-    named.add_parser("list", parents=[common, within], help="list the folders and their state").set_defaults(run=_list)
-    command = named.add_parser("sync", parents=[common, within], help="update collections from their folders once")
+    for option, help_text in (("--include", words), ("--exclude", "do not watch these files")):
+        command.add_argument(option, metavar="PATTERN", nargs="+", action="extend", default=[], help=help_text)
+    words = "what to do with documents whose files are gone (default: ask)"
+    command.add_argument("--gone", choices=cli.values(GoneFilePolicy), default=GoneFilePolicy.ASK, help=words)
+    named.add("list", _list, "list the folders and their state", collection=True)
+    command = named.add("sync", _sync, "update collections from their folders once", collection=True)
     command.add_argument("path", metavar="PATH", nargs="?", help="one folder (default: all that are not paused)")
-    command.add_argument(
-        "--gone",
-        choices=[GoneFilePolicy.REMOVE, GoneFilePolicy.KEEP],
-        help="what to do with documents whose files are gone (all documents, if the folder is empty)",
-    )
-    command.set_defaults(run=_sync)
+    words = "what to do with documents whose files are gone (all documents, if the folder is empty)"
+    command.add_argument("--gone", choices=["remove", "keep"], help=words)
     for name, words in (("pause", "pause watching a folder"), ("resume", "resume watching a folder")):
-        command = named.add_parser(name, parents=[common], help=words)
+        command = named.add(name, _pause, words)
         command.add_argument("path", metavar="PATH", help="the folder")
-        command.set_defaults(run=_pause, paused=name == "pause")
-    command = named.add_parser("remove", parents=[common], help="stop watching a folder; its documents stay")
+        command.set_defaults(paused=name == "pause")
+    command = named.add("remove", _remove, "stop watching a folder; its documents stay")
     command.add_argument("path", metavar="PATH", help="the folder")
     command.add_argument("--with-documents", action="store_true", help="remove its documents from the collection, too")
-    command.set_defaults(run=_remove)
 
 
-def _add(parsed: argparse.Namespace, settings: Settings) -> int:
-    folder = open_app(settings).folders.bind(
+def _add(parsed: argparse.Namespace, settings: Settings) -> None:
+    folder = cli.open_app(settings).folders.bind(
         parsed.path, include=parsed.include, exclude=parsed.exclude, gone=GoneFilePolicy(parsed.gone)
     )
     text = (
         f"The collection “{folder.collection}” now watches {folder.path}. To update it, run `localcrag folder sync`. "
         "While `localcrag ui` or `localcrag serve` runs, updates happen in the background."
     )
-    print_result(_plain(folder), parsed, text)
-    return DONE
+    cli.print_result(_plain(folder), parsed, text)
 
 
-def _list(parsed: argparse.Namespace, settings: Settings) -> int:
-    states = open_app(settings).folders.states(parsed.collection)
+def _list(parsed: argparse.Namespace, settings: Settings) -> None:
+    states = cli.open_app(settings).folders.states(parsed.collection)
     found = [
         _plain(one.folder)
         | {"files": one.counts.files, "failed": one.counts.failed, "missing": one.counts.gone}
         | {"failures": [{"document": name, "error": text} for name, text in one.failed], "asked_about": one.gone}
         for one in states
     ]
-    print_result(found, parsed, "\n".join(map(_lines, states)) or "No folder is being watched.")
-    return DONE
+    cli.print_result(found, parsed, "\n".join(map(_lines, states)) or "No folder is being watched.")
 
 
 def _sync(parsed: argparse.Namespace, settings: Settings) -> int:
     from localcrag.app.uploads import with_warnings
     from localcrag.interfaces.cli import terminal
-    from localcrag.records.ingest import FolderStatus
 
-    assembly = open_app(settings)
+    assembly = cli.open_app(settings)
     folders = assembly.folders
     chosen = [folders.named(parsed.path)] if parsed.path else [
         one for one in folders.all(parsed.collection) if not one.paused
@@ -160,36 +139,32 @@ def _sync(parsed: argparse.Namespace, settings: Settings) -> int:
     scanned = assembly.collections.scanned()
     for name in dict.fromkeys(one.collection for one in chosen if one.collection in scanned):
         terminal.show_ingest(assembly.collections.read_scans(name), quiet=parsed.json)
-    finish_secure_deletion(assembly)
-    changes = with_warnings(changes, index_warnings(assembly))
-    print_result([dataclasses.asdict(one) for one in changes], parsed, None)
+    cli.finish_secure_deletion(assembly)
+    changes = with_warnings(changes, cli.index_warnings(assembly))
+    cli.print_result(changes, parsed, None)
     if not parsed.json:
         numbers = {one.id for one in chosen}
         print("\n".join(_lines(one) for one in there if one.folder.id in numbers) or "No folder is being watched.")
     bad = (FolderStatus.FAILED, FolderStatus.AWAY, FolderStatus.WAITING)
-    return FAILED if any(one.status in bad for one in changes) else DONE
+    return cli.FAILED if any(one.status in bad for one in changes) else cli.DONE
 
 
-def _pause(parsed: argparse.Namespace, settings: Settings) -> int:
-    folders = open_app(settings).folders
+def _pause(parsed: argparse.Namespace, settings: Settings) -> None:
+    folders = cli.open_app(settings).folders
     folder = folders.named(parsed.path)
     folders.pause(folder, paused=parsed.paused)
     text = f"{folder.path}: {'paused' if parsed.paused else 'resumed'}"
-    print_result({"path": str(folder.path), "paused": parsed.paused}, parsed, text)
-    return DONE
+    cli.print_result({"path": str(folder.path), "paused": parsed.paused}, parsed, text)
 
 
-def _remove(parsed: argparse.Namespace, settings: Settings) -> int:
-    folders = open_app(settings).folders
+def _remove(parsed: argparse.Namespace, settings: Settings) -> None:
+    folders = cli.open_app(settings).folders
     folder = folders.named(parsed.path)
     number = folders.unbind(folder, documents=parsed.with_documents)
     what = f"{counted(number, 'document')} removed" if parsed.with_documents else "its documents stay"
-    print_result(
-        {"path": str(folder.path), "collection": folder.collection, "documents_removed": number},
-        parsed,
-        f"The collection “{folder.collection}” no longer watches {folder.path}; {what}.",
-    )
-    return DONE
+    text = f"The collection “{folder.collection}” no longer watches {folder.path}; {what}."
+    result = {"path": folder.path, "collection": folder.collection, "documents_removed": number}
+    cli.print_result(result, parsed, text)
 
 
 def _plain(folder: WatchedFolder) -> dict[str, object]:

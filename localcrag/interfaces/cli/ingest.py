@@ -8,15 +8,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localcrag.interfaces.cli.command import (
-    counted,
-    finish_secure_deletion,
-    index_warnings,
-    open_app,
-    print_result,
-    setting,
-)
+from localcrag.interfaces.cli import command as cli
+from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import SettingsError
+from localcrag.text.translation import counted
 
 if TYPE_CHECKING:
     from localcrag.app.assembly import Assembly
@@ -24,15 +19,10 @@ if TYPE_CHECKING:
     from localcrag.records.ingest import IngestResult, Upload
     from localcrag.settings import Settings
 
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-
-DONE, FAILED = 0, 1
-
-
-def add_ingest_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `ingest`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
-    command = subparsers.add_parser("ingest", parents=[common, within], help="add documents to a collection")
+def add_commands(commands: cli.Commands) -> None:
+    """Add `ingest`."""
+    command = commands.add("ingest", _ingest, "add documents to a collection", collection=True)
     command.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files or folders to add")
     command.add_argument(
         "--re-embed", dest="reindex", action="store_true", help="re-index the collection, for another embedding model"
@@ -40,46 +30,44 @@ def add_ingest_parser(subparsers: Subparsers, common: argparse.ArgumentParser, w
     command.add_argument(
         "--read-scans", action="store_true", help="continue text recognition (OCR) of scans, and retry failed pages"
     )
-    command.add_argument(
-        "--workers",
-        type=setting("workers"),
-        metavar="N",
-        help="number of files, or pages of scans, to read at the same time (0: by the number of cores)",
-    )
-    command.set_defaults(run=_ingest)
+    words = "number of files, or pages of scans, to read at the same time (0: by the number of cores)"
+    cli.add_number(command, "workers", "N", words)
 
 
 def _ingest(parsed: argparse.Namespace, settings: Settings) -> int:
     if sum((bool(parsed.paths), parsed.reindex, parsed.read_scans)) != 1:
         raise SettingsError("Name files or folders to add, or give --re-embed or --read-scans alone.")
-    assembly = open_app(settings)
+    assembly = cli.open_app(settings)
     try:
         return _run(assembly, parsed)
     finally:
-        finish_secure_deletion(assembly)
+        cli.finish_secure_deletion(assembly)
 
 
 def _run(assembly: Assembly, parsed: argparse.Namespace) -> int:
     from localcrag.app.uploads import FoundFiles, with_warnings
     from localcrag.interfaces.cli import terminal
-    from localcrag.records.enums import IngestStatus
 
     if parsed.reindex:
         done = terminal.show_re_embedding(assembly.collections.reindex())
-        result_json = {"collection": assembly.settings.collection, "chunks": done, "warnings": index_warnings(assembly)}
-        print_result(result_json, parsed, f"{counted(done, 'chunk')} re-indexed.")
-        return DONE
+        result_json = {
+            "collection": assembly.settings.collection,
+            "chunks": done,
+            "warnings": cli.index_warnings(assembly),
+        }
+        cli.print_result(result_json, parsed, f"{counted(done, 'chunk')} re-indexed.")
+        return cli.DONE
     if parsed.read_scans:
         results = terminal.show_ingest(assembly.collections.read_scans(again=True), quiet=parsed.json)
     else:
         results = _add(assembly, FoundFiles(parsed.paths), quiet=parsed.json)
-    results = with_warnings(results, index_warnings(assembly))
-    print_result([dataclasses.asdict(result) for result in results], parsed, None)
+    results = with_warnings(results, cli.index_warnings(assembly))
+    cli.print_result(results, parsed, None)
     if not parsed.json and assembly.collections.mostly_foreign(assembly.collections.documents()):
         from localcrag.app.collections.collections import ADVICE
 
-        print(f"{ADVICE}.", file=sys.stderr)
-    return FAILED if any(result.status is IngestStatus.FAILED for result in results) else DONE
+        cli.say(f"{ADVICE}.")
+    return cli.FAILED if any(result.status is IngestStatus.FAILED for result in results) else cli.DONE
 
 
 def _add(assembly: Assembly, uploads: FoundFiles, *, quiet: bool) -> list[IngestResult]:

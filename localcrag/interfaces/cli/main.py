@@ -12,26 +12,26 @@ import json
 import os
 import re
 import sys
+from importlib import import_module
 from typing import TYPE_CHECKING, NoReturn
 
 from localcrag import __version__
-from localcrag.interfaces.cli.command import close_apps_at_exit
+from localcrag.interfaces.cli.command import DONE, FAILED, Commands, close_apps_at_exit
 from localcrag.privacy.guard import guard
 from localcrag.records.errors import LocalcragError, QuestionError, SettingsError
 
 if TYPE_CHECKING:
     from localcrag.settings import Settings
 
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-
-FAILED, WRONG_USAGE = 1, 2
-INTERRUPTED = 130
+WRONG_USAGE, INTERRUPTED = 2, 130
 _MESSAGE_REPLACEMENTS = (
     (re.compile("^the following arguments are required: "), "Missing: "),
     (re.compile("^argument ([^:]+): (?=must be )"), r"\1 "),
 )
 """Beginnings of argparse's messages, and their replacements."""
+_MODULES = "ingest ask start documents folders collections models runs feedback evaluate calibrate maintenance".split()
+"""The modules of the commands, in the order in which the reference and errors list them."""
 COMMAND_GROUPS = {
     "Use": ("ui", "desktop", "ask", "ingest", "serve", "mcp"),
     "Manage": ("documents", "forget", "folder", "collection", "presets", "web", "models"),
@@ -51,7 +51,7 @@ def main(arguments: list[str] | None = None) -> int:
         return _report_error(error, WRONG_USAGE, as_json=any(map(_is_json, arguments)))
     try:
         with close_apps_at_exit():
-            status = int(parsed.run(parsed, _settings(parsed)))
+            status: int = parsed.run(parsed, _settings(parsed)) or DONE
         sys.stdout.flush()
         return status
     except (SettingsError, QuestionError) as error:
@@ -140,52 +140,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"localcrag {__version__}")
     parser.set_defaults(json=False, data_dir=None, collection=None, on_failure=lambda _parsed, _error: None)
     subparser: type[argparse.ArgumentParser] = _CommandParser
-    commands = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=subparser)
-    _add_commands(commands, common, within)
+    subparsers = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=subparser)
+    for name in _MODULES:
+        import_module(f"localcrag.interfaces.cli.{name}").add_commands(Commands(subparsers, common, within))
     return parser
-
-
-def _add_commands(commands: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    from localcrag.interfaces.cli import (
-        ask,
-        calibrate,
-        collections,
-        documents,
-        evaluate,
-        feedback,
-        folders,
-        ingest,
-        maintenance,
-        models,
-        runs,
-        start,
-    )
-
-    for add in (
-        ingest.add_ingest_parser,
-        ask.add_ask_parser,
-        start.add_ui_parser,
-        start.add_serve_parser,
-        start.add_mcp_parser,
-        documents.add_documents_parser,
-        documents.add_forget_parser,
-        folders.add_folder_parser,
-    ):
-        add(commands, common, within)
-    collections.add_collection_parser(commands, common)
-    start.add_desktop_parser(commands, common)
-    models.add_models_parser(commands, common)
-    maintenance.add_privacy_parser(commands, common)
-    for add in (
-        collections.add_presets_parser,
-        collections.add_web_parser,
-        runs.add_runs_parser,
-        feedback.add_labels_parser,
-        feedback.add_pins_parser,
-        feedback.add_gaps_parser,
-        evaluate.add_eval_parser,
-        calibrate.add_calibrate_parser,
-    ):
-        add(commands, common, within)
-    maintenance.add_backup_parser(commands, common)
-    maintenance.add_doctor_parser(commands, common)

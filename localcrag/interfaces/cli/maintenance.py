@@ -3,49 +3,51 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localcrag.interfaces.cli.command import at_least_one, counted, open_app, print_result
+from localcrag.interfaces.cli.command import DONE, FAILED, Commands, add_count, open_app, print_result
+from localcrag.text.translation import counted
 
 if TYPE_CHECKING:
     from localcrag.records.documents import BackupSummary
     from localcrag.settings import Settings
 
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
-
 
 LEFT_OUT = "Models, server keys and the API token are not in the backup."
 
 
-def add_backup_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
-    """Add `backup` and `restore`; `common` brings `--json` and `--data-dir`."""
-    command = subparsers.add_parser(
-        "backup", parents=[common], help="back up documents, chats, questions, labels and settings to one file"
-    )
+SHOWN = 20
+"""Connection attempts that are shown without `--last`."""
+
+
+def add_commands(commands: Commands) -> None:
+    """Add `privacy`, `backup`, `restore` and `doctor`."""
+    command = commands.add("privacy", _show, "show what left this computer, and what is stored where")
+    words = f"number of connection attempts to show ({SHOWN})"
+    add_count(command, "--last", "a number of attempts", words, default=SHOWN)
+    words = "back up documents, chats, questions, labels and settings to one file"
+    command = commands.add("backup", _backup, words)
     command.add_argument("file", type=Path, metavar="FILE", help="the file to write; it must not exist yet")
-    command.set_defaults(run=_backup)
-    command = subparsers.add_parser("restore", parents=[common], help="replace all data with a backup")
+    command = commands.add("restore", _restore, "replace all data with a backup")
     command.add_argument("file", type=Path, metavar="FILE", help="a backup that `localcrag backup` or the app wrote")
-    command.set_defaults(run=_restore)
+    command = commands.add("doctor", _doctor, "check the installation, or repair the data folder")
+    words = "rebuild indexes, full-text search and caches; rescue what is readable in a damaged database"
+    command.add_argument("--repair", action="store_true", help=words)
 
 
-def _backup(parsed: argparse.Namespace, settings: Settings) -> int:
+def _backup(parsed: argparse.Namespace, settings: Settings) -> None:
     done = open_app(settings).storage.back_up(parsed.file)
-    print_result(
-        _plain(done), parsed, "\n".join([f"{_describe(done)}, written and verified.", *_missing_lines(done), LEFT_OUT])
-    )
-    return DONE
+    lines = [f"{_describe(done)}, written and verified.", *_missing_lines(done), LEFT_OUT]
+    print_result(done, parsed, "\n".join(lines))
 
 
-def _restore(parsed: argparse.Namespace, settings: Settings) -> int:
+def _restore(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.app.health import restore
 
     done = restore(settings, parsed.file)
     text = f"Restored: {_describe(done)}. Existing settings were kept."
-    print_result(_plain(done), parsed, "\n".join([text, *_missing_lines(done)]))
-    return DONE
+    print_result(done, parsed, "\n".join([text, *_missing_lines(done)]))
 
 
 def _describe(done: BackupSummary) -> str:
@@ -61,41 +63,17 @@ def _missing_lines(done: BackupSummary) -> list[str]:
     return [f"Not in the backup: the documents of {named}, which are on a PostgreSQL server. Back up that server, too."]
 
 
-def _plain(done: BackupSummary) -> dict[str, object]:
-    return {**dataclasses.asdict(done), "path": str(done.path)}
-
-
-SHOWN = 20
-
-
-def add_privacy_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
-    """Add `privacy`; `common` brings `--json` and `--data-dir`."""
-    command = subparsers.add_parser(
-        "privacy", parents=[common], help="show what left this computer, and what is stored where"
-    )
-    command.add_argument(
-        "--last",
-        type=at_least_one("a number of attempts"),
-        default=SHOWN,
-        metavar="N",
-        help=f"number of connection attempts to show ({SHOWN})",
-    )
-    command.set_defaults(run=_show)
-
-
-def _show(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.app import egress as egress_report
-    from localcrag.app.egress import describe_outgoing, may_leave, outgoing
+def _show(parsed: argparse.Namespace, settings: Settings) -> None:
+    from localcrag.app.egress import describe_attempt, describe_outgoing, may_leave, outgoing, summary_line
     from localcrag.privacy.private_folder import exposed_files
 
     assembly = open_app(settings)
     summary, attempts = assembly.egress.summary(), assembly.egress.newest(parsed.last)
     folder, opened = settings.data_dir.absolute(), exposed_files(settings.data_dir)
     kept, servers = assembly.storage.sizes(), outgoing(assembly)
-    lines = [egress_report.summary_line(summary), ""]
+    lines = [summary_line(summary), ""]
     lines += [
-        f"{one.at}  {egress_report.describe_attempt(one)}" + (f"  ({one.asked_by})" if one.asked_by else "")
-        for one in attempts
+        f"{one.at}  {describe_attempt(one)}" + (f"  ({one.asked_by})" if one.asked_by else "") for one in attempts
     ]
     lines += [""] * bool(attempts)
     lines += [f"{folder}", *(f"  {size / 1e6:10,.1f} MB  {name}" for name, size in kept)]
@@ -104,37 +82,21 @@ def _show(parsed: argparse.Namespace, settings: Settings) -> int:
     ]
     lines += [""] + (list(dict.fromkeys(map(describe_outgoing, servers))) or [may_leave(servers)])
     result = {
-        "line": egress_report.summary_line(summary),
+        "line": summary_line(summary),
         "connections": summary.connections,
         "set_up_downloads": summary.set_up,
         "searches": [{"destination": place, "times": times} for place, times in summary.searches],
         "model_servers": [{"destination": place, "times": times} for place, times in summary.to_models],
         "collection_servers": [{"destination": place, "times": times} for place, times in summary.to_collections],
         "refused": summary.refused,
-        "attempts": [dataclasses.asdict(one) for one in attempts],
-        "may_leave": [dataclasses.asdict(one) for one in servers],
+        "attempts": attempts,
+        "may_leave": servers,
         "searxng": assembly.web.address if settings.searxng_url else None,
         "data_dir": folder,
         "bytes": dict(kept),
         "open_to_others": opened,
     }
     print_result(result, parsed, "\n".join(lines))
-    return DONE
-
-
-DONE, FAILED = 0, 1
-
-
-def add_doctor_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
-    """Add `doctor`; `common` brings `--json` and `--data-dir`."""
-    command = subparsers.add_parser(
-        "doctor", parents=[common], help="check the installation, or repair the data folder"
-    )
-    command.add_argument(
-        "--repair", action="store_true",
-        help="rebuild indexes, full-text search and caches; rescue what is readable in a damaged database",
-    )  # fmt: skip
-    command.set_defaults(run=_doctor)
 
 
 def _doctor(parsed: argparse.Namespace, settings: Settings) -> int:
@@ -146,5 +108,5 @@ def _doctor(parsed: argparse.Namespace, settings: Settings) -> int:
         if not parsed.json:
             print(f"{finding.state:<6}  {finding.name}: {finding.detail}", flush=True)
     if parsed.json:
-        print_result([dataclasses.asdict(finding) for finding in findings], parsed, None)
+        print_result(findings, parsed, None)
     return FAILED if any(finding.state is CheckState.FAILED for finding in findings) else DONE

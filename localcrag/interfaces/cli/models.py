@@ -7,28 +7,23 @@ from __future__ import annotations
 
 import argparse
 import getpass
-import json
 import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TextIO
 
-from localcrag.interfaces.cli.command import ROLES, print_result
+from localcrag.interfaces.cli.command import DONE, FAILED, Commands, print_result, say, values
 from localcrag.records.errors import LocalcragError, SettingsError
-from localcrag.records.models import ModelRole
+from localcrag.records.models import FileState, ModelRole, is_served
 
 if TYPE_CHECKING:
     from localcrag.app.models.library import ModelLibrary
-    from localcrag.app.models.lifecycle import LoadedModels
     from localcrag.evaluation.model_check import CheckPart
     from localcrag.records.models import DownloadProgress, Model, Report
     from localcrag.settings import Settings
-
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
 
 LINE_SECONDS = 5.0
@@ -52,9 +47,8 @@ def display(stream: TextIO | None = None) -> Iterator[Report]:
 
         def show(record: DownloadProgress) -> None:
             if record.phase == "connect":
-                progress.console.print(
-                    _describe_progress(record), markup=False
-                )  # A line of its own, which the bar does not overwrite: each connection must stay visible.
+                # A line of its own, which the bar does not overwrite: each connection must stay visible.
+                progress.console.print(_describe_progress(record), markup=False)
             else:
                 progress.update(task, description=_describe_progress(record), completed=record.done, total=record.total)
 
@@ -77,14 +71,12 @@ def _line_reporter(stream: TextIO, clock: Callable[[], float] = time.monotonic) 
 
 
 def _describe_progress(record: DownloadProgress) -> str:
-    """Return the destination of a connection, or the progress of a download, in words."""
+    """Return the destination of a connection, or the progress of a download, in words.
+
+    For instance `downloading qwen3-4b-instruct: 120 of 2,497 MB, 11.2 MB/s, 3 min 32 s left`.
+    """
     if record.phase == "connect":
         return f"connecting to {record.file} for {record.model}"
-    return _format_download(record)
-
-
-def _format_download(record: DownloadProgress) -> str:
-    """Return the progress: `downloading qwen3-4b-instruct: 120 of 2,497 MB, 11.2 MB/s, 3 min 32 s left`."""
     text = f"{WORDS[record.phase]} {record.model}: {record.done / 1e6:,.0f} of {record.total / 1e6:,.0f} MB"
     if record.bytes_per_second is not None and record.seconds_left:
         minutes, seconds = divmod(round(record.seconds_left), 60)
@@ -93,114 +85,74 @@ def _format_download(record: DownloadProgress) -> str:
     return text
 
 
-def check(arguments: argparse.Namespace, library: ModelLibrary, models: LoadedModels) -> int:
-    """Check a language model, print the result of each part, and store it. Raises ModelError and GenerationError."""
-    from localcrag.evaluation import model_check
-
-    name = arguments.name
-    if library.role(name) is not ModelRole.LLM:
-        raise SettingsError(f"{name} is not a language model. Only language models can be checked.")
-    llm = models.language_model(name)
-    says_window = getattr(llm, "says_window", True)
-    parts: list[CheckPart] = []
-    sys.stderr.write(f"checking {llm.name}, context window of {llm.context_tokens} tokens …\n")
-    for part in model_check.check(llm, says_window=says_window):
-        parts.append(part)
-        wrong = "" if part.passed else f": wrote “{part.wrong}”"
-        sys.stderr.write(f"{'ok  ' if part.passed else 'no  '} {part.name} {part.right}/{part.asked}{wrong}\n")
-    skills = model_check.skills(parts)
-    kept = library.save_check(llm.name, parts, skills, datetime.now(UTC).date().isoformat())
-    used = library.skills(llm.name)
-    summary = f"{llm.name}: used for {', '.join(sorted(used)) or 'answers only, shown with the best sentences'}"
-    if not kept:
-        summary += " (from the model list; this check changes nothing)"
-    result = {
-        "name": llm.name, "window": llm.context_tokens, "says_window": says_window,
-        "parts": [asdict(part) for part in parts], "skills": sorted(used),
-    }  # fmt: skip
-    print_result(result, arguments, summary)
-    return DONE
-
-
-DONE, FAILED = 0, 1
 EMBEDDED = "embedded"
 """Name that stands for the default models in `localcrag models get`."""
 
 
-def add_models_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
-    """Add `models` and its subcommands; `common` is the parent parser that brings `--json` and `--data-dir`."""
-    models = subparsers.add_parser("models", help="list, download, choose and check models", parents=[common])
-    commands = models.add_subparsers(dest="models_command", required=True, metavar="COMMAND")
+def add_commands(commands: Commands) -> None:
+    """Add `models` and its subcommands."""
+    models = commands.add("models", _list, "list, download, choose and check models")
+    named = commands.subcommands(models, "COMMAND", required=True)
 
-    def add(name: str, does: str) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=does, description=does, parents=[common])
-        command.set_defaults(run=run)
-        return command
+    words = "list the models that localcrag knows, your GGUF files, and models of servers on this computer"
+    command = named.add("list", _list, words)
+    words = "a model server whose models to list, too"
+    command.add_argument("address", nargs="?", metavar="ADDRESS", help=words)
 
-    listing = add(
-        "list", "list the models that localcrag knows, your GGUF files, and models of servers on this computer"
-    )
-    listing.add_argument("address", nargs="?", metavar="ADDRESS", help="a model server whose models to list, too")
-    get = add("get", "download models, or repair damaged ones")
-    get.add_argument(
-        "names",
-        nargs="+",
-        metavar="NAME",
-        help=f"a model or set from `models list`; {EMBEDDED}: the default models",
-    )
-    use = add("use", "choose a model (saved in the settings)")
-    use.add_argument(
-        "name",
-        metavar="NAME",
-        help="a model or set from `models list`, the path of a model, or http://HOST:PORT/v1#MODEL",
-    )
-    use.add_argument("--role", choices=ROLES, help="what to use the model for, if its files do not tell")
-    use.add_argument(
-        "--agree",
-        action="store_true",
-        help="approve that questions and parts of documents go to a server on another computer",
-    )
-    key = add("key", "store the API key of a model server, read from the terminal or stdin; an empty key removes it")
-    key.add_argument("address", metavar="ADDRESS", help="address of the server: http://HOST:PORT")
-    check = add("check", "test a language model briefly, and use it for the tasks it passes")
-    check.add_argument(
-        "name", metavar="NAME", help="a model from `models list`, the path of a model, or http://HOST:PORT/v1#MODEL"
-    )
-    path = add("path", "print the path of the model in use")
-    path.add_argument(
-        "role", metavar="ROLE", choices=ROLES, help="embedder (embedding model), relevance (reranker) or llm"
-    )
-    verify = add("verify", "read models completely and compare their checksums")
-    verify.add_argument("name", nargs="?", metavar="NAME", help="the model to verify (default: all installed models)")
+    command = named.add("get", _get, "download models, or repair damaged ones")
+    words = f"a model or set from `models list`; {EMBEDDED}: the default models"
+    command.add_argument("names", nargs="+", metavar="NAME", help=words)
+
+    command = named.add("use", _use, "choose a model (saved in the settings)")
+    words = "a model or set from `models list`, the path of a model, or http://HOST:PORT/v1#MODEL"
+    command.add_argument("name", metavar="NAME", help=words)
+    words = "what to use the model for, if its files do not tell"
+    command.add_argument("--role", choices=values(ModelRole), help=words)
+    words = "approve that questions and parts of documents go to a server on another computer"
+    command.add_argument("--agree", action="store_true", help=words)
+
+    words = "store the API key of a model server, read from the terminal or stdin; an empty key removes it"
+    command = named.add("key", _key, words)
+    command.add_argument("address", metavar="ADDRESS", help="address of the server: http://HOST:PORT")
+
+    command = named.add("check", _check, "test a language model briefly, and use it for the tasks it passes")
+    words = "a model from `models list`, the path of a model, or http://HOST:PORT/v1#MODEL"
+    command.add_argument("name", metavar="NAME", help=words)
+
+    command = named.add("path", _path, "print the path of the model in use")
+    words = "embedder (embedding model), relevance (reranker) or llm"
+    command.add_argument("role", metavar="ROLE", choices=values(ModelRole), help=words)
+
+    command = named.add("verify", _verify, "read models completely and compare their checksums")
+    words = "the model to verify (default: all installed models)"
+    command.add_argument("name", nargs="?", metavar="NAME", help=words)
 
 
-def run(arguments: argparse.Namespace, settings: Settings) -> int:
-    """Run a subcommand; return 0 if it succeeded, 1 if it failed. Raises LocalcragError."""
+def _library(settings: Settings) -> ModelLibrary:
     from localcrag.app.models.library import ModelLibrary
     from localcrag.app.shared_state import CurrentSettings
 
-    commands = {"list": _list, "get": _get, "use": _use, "path": _path, "verify": _verify, "key": _key, "check": _check}
-    return commands[arguments.models_command](arguments, settings, ModelLibrary(CurrentSettings(settings)))
+    return ModelLibrary(CurrentSettings(settings))
 
 
-def _list(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
+def _list(parsed: argparse.Namespace, settings: Settings) -> None:
+    library = _library(settings)
     library.servers.look()
-    if arguments.address:
-        library.servers.look(arguments.address)
+    if parsed.address:
+        library.servers.look(parsed.address)
     models = library.models()
     in_use = {model.name for model in models if getattr(settings, model.role) in (model.name, str(model.path))}
     width = max(len(model.name) for model in models)
-    for model in models:
-        _line(arguments, f"{'*' if model.name in in_use else ' '} {_describe(model, width)}")
-    _document(arguments, [_record(model) | {"in_use": model.name in in_use} for model in models])
-    if not arguments.json:
+    lines = [f"{'*' if model.name in in_use else ' '} {_describe(model, width)}" for model in models]
+    result = [_record(model) | {"in_use": model.name in in_use} for model in models]
+    print_result(result, parsed, "\n".join(lines))
+    if not parsed.json:
         for one in library.manifest.sets:
-            _say(f"{one.title}: `localcrag models use {one.name}` ({' and '.join(one.models)}). {one.description}")
+            say(f"{one.title}: `localcrag models use {one.name}` ({' and '.join(one.models)}). {one.description}")
         from localcrag.app.models import hardware as graphics
 
-        _say("\n".join(graphics.report().lines()))
-        _say(f"* in use. The models folder is {library.models_dir}: GGUF files that you put there are listed, too.")
-    return DONE
+        say("\n".join(graphics.report().lines()))
+        say(f"* in use. The models folder is {library.models_dir}: GGUF files that you put there are listed, too.")
 
 
 def _describe(model: Model, width: int) -> str:
@@ -216,12 +168,10 @@ def _record(model: Model) -> dict[str, Any]:
     return {name: getattr(model, name) for name in names}
 
 
-def _get(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
-
+def _get(parsed: argparse.Namespace, settings: Settings) -> int:
+    library = _library(settings)
     wanted = [
-        name
-        for given in arguments.names
-        for name in (library.embedded() if given == EMBEDDED else library.named(given))
+        name for given in parsed.names for name in (library.embedded() if given == EMBEDDED else library.named(given))
     ]
     results: list[dict[str, Any]] = []
     for name in dict.fromkeys(wanted):
@@ -232,121 +182,118 @@ def _get(arguments: argparse.Namespace, settings: Settings, library: ModelLibrar
             # The other models are still downloaded, so that a set-up that loses its connection misses as little as
             # possible.
             results.append({"name": name, "state": "failed", "error": str(error)})
-            _say(f"localcrag: {error}")
+            say(f"localcrag: {error}")
             continue
         path = next(model.path for model in library.models() if model.name == name)
         state = "downloaded" if downloaded else "already there"
         results.append({"name": name, "state": state, "path": path})
-        _line(arguments, f"{name}: {state}, {path}")
-    _document(arguments, results)
+        _line(parsed, f"{name}: {state}, {path}")
+    print_result(results, parsed, None)
     return FAILED if any(result["state"] == "failed" for result in results) else DONE
 
 
-def _use(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
-    from localcrag.records.models import ModelRole, is_served
-
-    names = library.named(arguments.name)
-    if names == (arguments.name,):  # The name is that of a model and not of a set.
-        role = ModelRole(arguments.role) if arguments.role else library.role(arguments.name)
+def _use(parsed: argparse.Namespace, settings: Settings) -> None:
+    library = _library(settings)
+    names = library.named(parsed.name)
+    if names == (parsed.name,):  # The name is that of a model and not of a set.
+        role = ModelRole(parsed.role) if parsed.role else library.role(parsed.name)
         if role is None:
             raise SettingsError(
-                f"The files of {arguments.name} do not tell what the model is for. Add --role {'|'.join(ROLES)}."
+                f"The files of {parsed.name} do not tell what the model is for. Add --role {'|'.join(ModelRole)}."
             )
-        if is_served(arguments.name):
-            _agree(arguments, library)
-        chosen = [library.choose(arguments.name, role)]
+        if is_served(parsed.name):
+            _agree(parsed, library)
+        chosen = [library.choose(parsed.name, role)]
     else:
         chosen = library.choose_all(names)
     done = [one._asdict() | {"before": getattr(settings, one.role)} for one in chosen]
-    for one in chosen:
-        _line(arguments, f"{one.role}: {one.name}")
-    _document(arguments, done if len(done) > 1 else done[0])
+    text = "\n".join(f"{one.role}: {one.name}" for one in chosen)
+    print_result(done if len(done) > 1 else done[0], parsed, text)
     for one in chosen:
         _print_consequences(one.role, one.name, getattr(settings, one.role))
-    return DONE
 
 
 def _print_consequences(role: str, name: str, before: str) -> None:
-    from localcrag.records.models import ModelRole
-
     if role is ModelRole.EMBEDDER and name != before:
-        _say(
+        say(
             f"Collections that were indexed with {before} must be re-indexed before you can search them: run "
             f"`localcrag ingest --re-embed --collection NAME` for each. To go back: `localcrag models use {before}`."
         )
     variable = f"LOCALCRAG_{role.upper()}"
     if variable in os.environ:
-        _say(f"The environment variable {variable} is set and overrides this choice. Remove it.")
+        say(f"The environment variable {variable} is set and overrides this choice. Remove it.")
 
 
-def _agree(arguments: argparse.Namespace, library: ModelLibrary) -> None:
+def _agree(parsed: argparse.Namespace, library: ModelLibrary) -> None:
     """Get the person's consent to a server on another computer, once: on the terminal, or by the option."""
-    sentence = library.servers.required_agreement(arguments.name)
+    sentence = library.servers.required_agreement(parsed.name)
     if not sentence:
         return
-    if not arguments.agree:
-        _say(sentence)
+    if not parsed.agree:
+        say(sentence)
         if not sys.stdin.isatty():
             raise SettingsError("Sending data to this server needs your approval. Repeat the command with --agree.")
-        _say("Approve? This holds until you remove the server from agreed_servers in settings.json. [y/N]")
+        say("Approve? This holds until you remove the server from agreed_servers in settings.json. [y/N]")
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise SettingsError("You did not approve the server, so nothing was changed.")
-    library.servers.agree(arguments.name)
+    library.servers.agree(parsed.name)
 
 
-def _key(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
+def _key(parsed: argparse.Namespace, settings: Settings) -> None:
     if sys.stdin.isatty():
-        key = getpass.getpass(f"Key of {arguments.address} (not shown): ", sys.stderr)
+        key = getpass.getpass(f"Key of {parsed.address} (not shown): ", sys.stderr)
     else:
         key = sys.stdin.readline()
-    library.servers.save_key(arguments.address, key)
+    _library(settings).servers.save_key(parsed.address, key)
     did = "kept" if key.strip() else "removed"
-    _line(arguments, f"key of {arguments.address}: {did}")
-    _document(arguments, {"address": arguments.address, "key": did})
-    return DONE
+    print_result({"address": parsed.address, "key": did}, parsed, f"key of {parsed.address}: {did}")
 
 
-def _check(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
+def _check(parsed: argparse.Namespace, settings: Settings) -> None:
+    """Check a language model, print the result of each part, and store it. Raises ModelError and GenerationError."""
     from localcrag.app.models.lifecycle import LoadedModels
     from localcrag.app.shared_state import CurrentSettings, LazyCache
+    from localcrag.evaluation import model_check
 
-    return check(arguments, library, LoadedModels(CurrentSettings(settings), library, LazyCache()))
+    library = _library(settings)
+    if library.role(parsed.name) is not ModelRole.LLM:
+        raise SettingsError(f"{parsed.name} is not a language model. Only language models can be checked.")
+    llm = LoadedModels(CurrentSettings(settings), library, LazyCache()).language_model(parsed.name)
+    says_window = getattr(llm, "says_window", True)
+    parts: list[CheckPart] = []
+    say(f"checking {llm.name}, context window of {llm.context_tokens} tokens …")
+    for part in model_check.check(llm, says_window=says_window):
+        parts.append(part)
+        wrong = "" if part.passed else f": wrote “{part.wrong}”"
+        say(f"{'ok  ' if part.passed else 'no  '} {part.name} {part.right}/{part.asked}{wrong}")
+    skills = model_check.skills(parts)
+    kept = library.save_check(llm.name, parts, skills, datetime.now(UTC).date().isoformat())
+    used = sorted(library.skills(llm.name))
+    summary = f"{llm.name}: used for {', '.join(used) or 'answers only, shown with the best sentences'}"
+    if not kept:
+        summary += " (from the model list; this check changes nothing)"
+    window = {"window": llm.context_tokens, "says_window": says_window}
+    print_result({"name": llm.name, **window, "parts": parts, "skills": used}, parsed, summary)
 
 
-def _path(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
-    from localcrag.records.models import ModelRole
-
-    name = getattr(settings, arguments.role)
-    path = library.path(name, ModelRole(arguments.role))
-    _line(arguments, str(path))
-    _document(arguments, {"role": arguments.role, "name": name, "path": path})
-    return DONE
+def _path(parsed: argparse.Namespace, settings: Settings) -> None:
+    name = getattr(settings, parsed.role)
+    path = _library(settings).path(name, ModelRole(parsed.role))
+    print_result({"role": parsed.role, "name": name, "path": path}, parsed, str(path))
 
 
-def _verify(arguments: argparse.Namespace, settings: Settings, library: ModelLibrary) -> int:
-    from localcrag.records.models import FileState
-
-    checks = []
-    for check in library.verify(arguments.name) if arguments.name else library.verify_all():
+def _verify(parsed: argparse.Namespace, settings: Settings) -> int:
+    library, checks = _library(settings), []
+    for check in library.verify(parsed.name) if parsed.name else library.verify_all():
         checks.append(check)
-        _line(arguments, f"{check.state:<7}  {check.path}")
-    _document(arguments, [{"model": check.model, "path": check.path, "state": check.state} for check in checks])
+        _line(parsed, f"{check.state:<7}  {check.path}")
+    print_result(checks, parsed, None)
     bad = {check.model for check in checks if check.state in (FileState.MISSING, FileState.WRONG)}
     for name, remedy in library.remedies(bad).items():
-        _say(f"{name} is incomplete or damaged. {remedy}")
+        say(f"{name} is incomplete or damaged. {remedy}")
     return FAILED if bad else DONE
 
 
-def _line(arguments: argparse.Namespace, text: str) -> None:
-    if not arguments.json:
-        sys.stdout.write(text + "\n")
-        sys.stdout.flush()
-
-
-def _document(arguments: argparse.Namespace, result: object) -> None:
-    if arguments.json:
-        sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2, default=str) + "\n")
-
-
-def _say(text: str) -> None:
-    sys.stderr.write(text + "\n")
+def _line(parsed: argparse.Namespace, text: str) -> None:
+    if not parsed.json:
+        print(text, flush=True)

@@ -8,151 +8,101 @@ from __future__ import annotations
 import argparse
 import contextlib
 import dataclasses
+import itertools
 import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from localcrag.interfaces.cli.command import (
-    ACTIONS,
-    POLICIES,
-    at_least_one,
-    counted,
-    open_app,
-    open_history,
-    print_json,
-    setting,
-)
+from localcrag.interfaces.cli import command as cli
+from localcrag.records.enums import Action, Policy, WebMode
 from localcrag.records.errors import ReportError
+from localcrag.text.translation import counted
 
 if TYPE_CHECKING:
     from localcrag.runs.statistics import Aggregates
     from localcrag.runs.threshold_explorer import Exploration
     from localcrag.settings import Settings
 
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-
-DONE = 0
 NEWEST_RUNS = 20
 
 
-def add_runs_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `runs` and its subcommands; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
-    runs = subparsers.add_parser("runs", parents=[common], help="list, show, export and replay past questions")
-    runs.set_defaults(run=_list, number=NEWEST_RUNS, action=None)
-    named = runs.add_subparsers(metavar="list | show | export | replay | stats | thresholds")
+def add_commands(commands: cli.Commands) -> None:
+    """Add `runs` and its subcommands."""
+    runs = commands.add("runs", _list, "list, show, export and replay past questions")
+    runs.set_defaults(number=NEWEST_RUNS, action=None)
+    named = commands.subcommands(runs, "list | show | export | replay | stats | thresholds")
 
-    command = named.add_parser("list", parents=[common, within], help="list the newest runs")
-    command.add_argument(
-        "--number",
-        type=at_least_one("a number of runs"),
-        default=NEWEST_RUNS,
-        metavar="N",
-        help="number of runs to list (default 20)",
-    )
-    command.add_argument("--action", type=str.upper, choices=ACTIONS, help="list only runs with this action")
-    command.set_defaults(run=_list)
+    command = named.add("list", _list, "list the newest runs", collection=True)
+    words = f"number of runs to list (default {NEWEST_RUNS})"
+    cli.add_count(command, "--number", "a number of runs", words, default=NEWEST_RUNS)
+    command.add_argument("--action", type=str.upper, choices=cli.values(Action), help="list only runs with this action")
 
-    command = named.add_parser("show", parents=[common], help="show everything that happened in a run")
+    command = named.add("show", _show, "show everything that happened in a run")
     command.add_argument("run_id", metavar="RUN")
-    command.set_defaults(run=_show)
 
-    command = named.add_parser(
-        "export", parents=[common, within], help="export runs as JSON lines or as readable reports"
-    )
+    command = named.add("export", _export, "export runs as JSON lines or as readable reports", collection=True)
     command.add_argument("run_ids", nargs="*", metavar="RUN", help="ids of runs (default: all, oldest first)")
-    command.add_argument(
-        "--format", choices=["jsonl", "markdown"], default="jsonl", help="format of the export (default: jsonl)"
-    )
+    words = "format of the export (default: jsonl)"
+    command.add_argument("--format", choices=["jsonl", "markdown"], default="jsonl", help=words)
     command.add_argument("--output", type=Path, metavar="FILE", help="file to write (default: stdout)")
-    command.set_defaults(run=_export)
 
-    command = named.add_parser("replay", parents=[common], help="ask a run's question again and show the difference")
+    command = named.add("replay", _replay, "ask a run's question again and show the difference")
     command.add_argument("run_id", metavar="RUN")
-    command.add_argument(
-        "--web",
-        choices=["never", "always"],
-        default="never",
-        help="whether to search the web (default: never; no query is sent)",
-    )
-    command.set_defaults(run=_replay)
+    words = "whether to search the web (default: never; no query is sent)"
+    command.add_argument("--web", choices=["never", "always"], default="never", help=words)
 
-    command = named.add_parser("stats", parents=[common, within], help="show statistics of past questions")
-    command.set_defaults(run=_stats)
+    named.add("stats", _stats, "show statistics of past questions", collection=True)
 
-    command = named.add_parser(
-        "thresholds", parents=[common, within], help="show how other thresholds would change past decisions"
-    )
+    words = "show how other thresholds would change past decisions"
+    command = named.add("thresholds", _thresholds, words, collection=True)
     # These options do not have the settings' names, because the active settings are needed for the comparison.
-    command.add_argument(
-        "--upper",
-        type=setting("upper"),
-        dest="then_upper",
-        metavar="U",
-        help="relevance from which a passage counts as correct (0 to 1)",
-    )
-    command.add_argument(
-        "--lower",
-        type=setting("lower"),
-        dest="then_lower",
-        metavar="L",
-        help="relevance below which a passage counts as incorrect (0 to 1)",
-    )
-    command.add_argument(
-        "--policy", choices=POLICIES, dest="then_policy", help="rule that turns relevances into an action"
-    )
-    command.set_defaults(run=_thresholds)
+    words = "relevance from which a passage counts as correct (0 to 1)"
+    cli.add_number(command, "upper", "U", words, "then_upper")
+    words = "relevance below which a passage counts as incorrect (0 to 1)"
+    cli.add_number(command, "lower", "L", words, "then_lower")
+    words = "rule that turns relevances into an action"
+    command.add_argument("--policy", choices=cli.values(Policy), dest="then_policy", help=words)
 
 
-def _list(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.records.enums import Action
-
+def _list(parsed: argparse.Namespace, settings: Settings) -> None:
     action = parsed.action and Action(parsed.action)
-    store = open_history(parsed, settings).runs
+    store = cli.open_history(parsed, settings).runs
     newest = store.newest(parsed.number, collection=parsed.collection, action=action)
-    if parsed.json:
-        print_json([dataclasses.asdict(run) for run in newest])
-    else:
-        lines = [f"{run.run_id}  {run.action or '–':<9}  {run.question}" for run in newest]
-        print("\n".join(lines) or "No matching questions yet.")
-    return DONE
+    lines = [f"{run.run_id}  {run.action or '–':<9}  {run.question}" for run in newest]
+    cli.print_result(newest, parsed, "\n".join(lines) or "No matching questions yet.")
 
 
-def _show(parsed: argparse.Namespace, settings: Settings) -> int:
+def _show(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.interfaces.cli import terminal
     from localcrag.runs import recording as record
 
-    run = open_app(settings).runs.get(parsed.run_id)
+    run = cli.open_app(settings).runs.get(parsed.run_id)
     if parsed.json:
-        print_json(record.to_json(run))
+        cli.print_json(record.to_json(run))
     else:
         terminal.show_details(run)
         print(terminal.answer_text(run))
-    return DONE
 
 
-def _export(parsed: argparse.Namespace, settings: Settings) -> int:
+def _export(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.runs import export as report
     from localcrag.runs import recording as record
 
-    store = open_history(parsed, settings).runs
+    store = cli.open_history(parsed, settings).runs
     wanted = parsed.run_ids or [run.run_id for run in reversed(store.newest(collection=parsed.collection))]
     # The first run is read before the file is opened, so that an unknown id does not empty an existing file.
     runs = (store.get(run_id) for run_id in wanted)
-    first = next(runs, None)
-    written = 0
+    first = list(itertools.islice(runs, 1))
     with _output(parsed.output) as file:
-        while first is not None:
+        for number, run in enumerate(itertools.chain(first, runs)):
             if parsed.format == "markdown":
-                file.write(("\n---\n\n" if written else "") + report.markdown(first))
+                file.write(("\n---\n\n" if number else "") + report.markdown(run))
             else:
-                file.write(json.dumps(record.to_json(first), ensure_ascii=False) + "\n")
-            written += 1
-            first = next(runs, None)
-    print(f"{counted(written, 'run')} exported{f' to {parsed.output}' if parsed.output else ''}.", file=sys.stderr)
-    return DONE
+                file.write(json.dumps(record.to_json(run), ensure_ascii=False) + "\n")
+    cli.say(f"{counted(len(wanted), 'run')} exported{f' to {parsed.output}' if parsed.output else ''}.")
 
 
 @contextlib.contextmanager
@@ -170,42 +120,28 @@ def _output(path: Path | None) -> Iterator[TextIO]:
         ) from error
 
 
-def _replay(parsed: argparse.Namespace, settings: Settings) -> int:
+def _replay(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.interfaces.cli import terminal
-    from localcrag.records.enums import WebMode
     from localcrag.runs import recording as record
     from localcrag.runs import replay
 
-    assembly = open_app(settings)
+    assembly = cli.open_app(settings)
     before = assembly.runs.get(parsed.run_id)
     web = WebMode(parsed.web)
     if web is WebMode.NEVER and before.web.used:
-        print(replay.NO_WEB, file=sys.stderr)
+        cli.say(replay.NO_WEB)
     after = terminal.show_run(assembly.replay(before, web=web))
     difference = replay.compare(before, after)
-    if parsed.json:
-        print_json(
-            {
-                "replays": before.run_id,
-                "run_id": after.run_id,
-                "same": difference.same,
-                "difference": dataclasses.asdict(difference),
-                "run": record.to_json(after),
-            }
-        )
-    else:
-        lines = [f"Run {before.run_id} asked again as {after.run_id}:", *replay.describe(difference)]
-        print("\n".join(lines))
-    return DONE
+    ids = {"replays": before.run_id, "run_id": after.run_id}
+    result = ids | {"same": difference.same, "difference": difference, "run": record.to_json(after)}
+    lines = [f"Run {before.run_id} asked again as {after.run_id}:", *replay.describe(difference)]
+    cli.print_result(result, parsed, "\n".join(lines))
 
 
-def _stats(parsed: argparse.Namespace, settings: Settings) -> int:
-    found = open_history(parsed, settings).past_questions.aggregates(parsed.collection)
-    if parsed.json:
-        print_json({**dataclasses.asdict(found), "warning": found.warning})
-    else:
-        print("\n".join(_stats_lines(found)))
-    return DONE
+def _stats(parsed: argparse.Namespace, settings: Settings) -> None:
+    found = cli.open_history(parsed, settings).past_questions.aggregates(parsed.collection)
+    result = {**dataclasses.asdict(found), "warning": found.warning}
+    cli.print_result(result, parsed, "\n".join(_stats_lines(found)))
 
 
 def _stats_lines(found: Aggregates) -> list[str]:
@@ -231,18 +167,13 @@ def _stats_lines(found: Aggregates) -> list[str]:
     return lines
 
 
-def _thresholds(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.records.enums import Policy
-
+def _thresholds(parsed: argparse.Namespace, settings: Settings) -> None:
     policy = parsed.then_policy and Policy(parsed.then_policy)
-    questions = open_history(parsed, settings).past_questions
+    questions = cli.open_history(parsed, settings).past_questions
     found = questions.explore(upper=parsed.then_upper, lower=parsed.then_lower, policy=policy)
-    if parsed.json:
-        rates = {"web_rate_now": found.web_rate_now, "web_rate_then": found.web_rate_then}
-        print_json({"collection": settings.collection, **dataclasses.asdict(found), **rates})
-    else:
-        print("\n".join(_exploration_lines(found)))
-    return DONE
+    rates = {"web_rate_now": found.web_rate_now, "web_rate_then": found.web_rate_then}
+    result = {"collection": settings.collection, **dataclasses.asdict(found), **rates}
+    cli.print_result(result, parsed, "\n".join(_exploration_lines(found)))
 
 
 def _exploration_lines(found: Exploration) -> list[str]:

@@ -4,72 +4,65 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from localcrag.interfaces.cli.command import port, print_result
+from localcrag.interfaces.cli.command import Commands, port, print_result, say
 
 if TYPE_CHECKING:
     from localcrag.records.errors import LocalcragError
     from localcrag.settings import Settings
 
-    Subparsers = argparse._SubParsersAction[argparse.ArgumentParser]
 
-
-DONE = 0
 PORT = 7979
 """Port of the API: fixed, since other programs store it in their settings, and not one of those that the app tries."""
 
 
-def add_serve_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `serve`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
-    command = subparsers.add_parser("serve", parents=[common, within], help="start an OpenAI-compatible API server")
-    command.add_argument("--port", type=port, metavar="N", default=PORT, help=f"port on 127.0.0.1 ({PORT})")
-    command.add_argument("--show-token", action="store_true", help="print the token that programs need, and exit")
-    command.add_argument("--new-token", action="store_true", help="make a new token, print it, and exit")
-    command.set_defaults(run=_serve)
-
-
-def _serve(parsed: argparse.Namespace, settings: Settings) -> int:
-    if parsed.show_token or parsed.new_token:
-        from localcrag.interfaces.api.openai_server import load_token
-        from localcrag.interfaces.cli.command import print_result
-
-        token = load_token(settings.data_dir, new=parsed.new_token)
-        print_result({"token": token}, parsed, token)
-        return DONE
-    from localcrag.interfaces.api.openai_server import launch
-
-    launch(settings, port=parsed.port, only=parsed.collection)
-    return DONE
-
-
-def add_mcp_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `mcp`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
-    command = subparsers.add_parser(
-        "mcp", parents=[common, within], help="start an MCP server for editors and assistants"
-    )
-    command.add_argument("--allow-ingest", action="store_true", help="offer a tool that adds documents, too")
-    command.set_defaults(run=_mcp)
-
-
-def _mcp(parsed: argparse.Namespace, settings: Settings) -> int:
-    from localcrag.interfaces.api.mcp import launch
-
-    launch(settings, only=parsed.collection, allow_ingest=parsed.allow_ingest)
-    return DONE
-
-
-def add_ui_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `ui`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
-    command = subparsers.add_parser("ui", parents=[common, within], help="open the app in the browser")
+def add_commands(commands: Commands) -> None:
+    """Add `ui`, `serve`, `mcp` and `desktop`."""
+    command = commands.add("ui", _ui, "open the app in the browser", collection=True)
     command.add_argument("--port", type=port, metavar="N", help="port on 127.0.0.1 (7860, or the next free one)")
     command.add_argument(
         "--host", type=_host, metavar="ADDRESS", help="only 127.0.0.1 is allowed; other addresses are refused"
     )
     command.add_argument("--no-browser", action="store_true", help="do not open the browser")
-    command.set_defaults(run=_ui, on_failure=show_failure)
+    command.set_defaults(on_failure=show_failure)
+
+    command = commands.add("serve", _serve, "start an OpenAI-compatible API server", collection=True)
+    command.add_argument("--port", type=port, metavar="N", default=PORT, help=f"port on 127.0.0.1 ({PORT})")
+    command.add_argument("--show-token", action="store_true", help="print the token that programs need, and exit")
+    command.add_argument("--new-token", action="store_true", help="make a new token, print it, and exit")
+
+    command = commands.add("mcp", _mcp, "start an MCP server for editors and assistants", collection=True)
+    command.add_argument("--allow-ingest", action="store_true", help="offer a tool that adds documents, too")
+
+    desktop = commands.add("desktop", _open, "add localcrag to the desktop menu and to “Open with”")
+    named = commands.subcommands(desktop, "COMMAND", required=True)
+    named.add("install", _install, "add localcrag to the menu and to “Open with” for this user")
+    named.add("remove", _remove, "remove localcrag from the menu and from “Open with”; documents and settings stay")
+    words = "open the app in its own window, or bring it to the front, and add files"
+    command = named.add("open", _open, words)
+    command.set_defaults(on_failure=show_failure, no_browser=False)
+    command.add_argument(
+        "files", nargs="*", type=Path, metavar="FILE", help="a document or a folder of documents to add"
+    )
+    named.add("quit", _quit, "quit the running localcrag")
+
+
+def _serve(parsed: argparse.Namespace, settings: Settings) -> None:
+    from localcrag.interfaces.api.openai_server import launch, load_token
+
+    if parsed.show_token or parsed.new_token:
+        token = load_token(settings.data_dir, new=parsed.new_token)
+        print_result({"token": token}, parsed, token)
+    else:
+        launch(settings, port=parsed.port, only=parsed.collection)
+
+
+def _mcp(parsed: argparse.Namespace, settings: Settings) -> None:
+    from localcrag.interfaces.api.mcp import launch
+
+    launch(settings, only=parsed.collection, allow_ingest=parsed.allow_ingest)
 
 
 def prepare_gradio(settings: Settings) -> None:
@@ -91,12 +84,11 @@ def show_failure(parsed: argparse.Namespace, error: LocalcragError) -> None:
         failed_start.show(str(error))
 
 
-def _ui(parsed: argparse.Namespace, settings: Settings) -> int:
+def _ui(parsed: argparse.Namespace, settings: Settings) -> None:
     prepare_gradio(settings)
     from localcrag.interfaces.page.server.launch import launch
 
     launch(settings, port=parsed.port, browser=not parsed.no_browser)
-    return DONE
 
 
 def _host(text: str) -> str:
@@ -120,74 +112,44 @@ localcrag is running, so the data of its window's browser was not removed. To re
 `localcrag desktop quit`, then `localcrag desktop remove` again."""
 
 
-def add_desktop_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
-    """Add `desktop` and its subcommands; `common` brings `--json` and `--data-dir`."""
-    desktop = subparsers.add_parser(
-        "desktop", help="add localcrag to the desktop menu and to “Open with”", parents=[common]
-    )
-    commands = desktop.add_subparsers(dest="desktop_command", required=True, metavar="COMMAND")
-
-    def add(name: str, does: str) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=does, description=does, parents=[common])
-        command.set_defaults(run={"install": _install, "remove": _remove, "open": _open, "quit": _quit}[name])
-        return command
-
-    add("install", "add localcrag to the menu and to “Open with” for this user")
-    add("remove", "remove localcrag from the menu and from “Open with”; documents and settings stay")
-    opening = add("open", "open the app in its own window, or bring it to the front, and add files")
-    opening.set_defaults(on_failure=show_failure, no_browser=False)
-    opening.add_argument(
-        "files", nargs="*", type=Path, metavar="FILE", help="a document or a folder of documents to add"
-    )
-    add("quit", "quit the running localcrag")
-
-
-def _install(parsed: argparse.Namespace, settings: Settings) -> int:
+def _install(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.app.desktop import install as desktop
 
     made = desktop.install(settings.data_dir)
-    print_result([str(one) for one in made], parsed, "\n".join([INSTALLED, *(f"  {one}" for one in made)]))
-    return DONE
+    print_result(made, parsed, "\n".join([INSTALLED, *(f"  {one}" for one in made)]))
 
 
-def _remove(parsed: argparse.Namespace, settings: Settings) -> int:
+def _remove(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.app.desktop import install as desktop
 
     gone = desktop.remove(settings.data_dir)
     lines = [REMOVED, *(f"  {one}" for one in gone.paths)] if gone.paths else [NOT_THERE]
-    print_result([str(one) for one in gone.paths], parsed, "\n".join(lines))
+    print_result(gone.paths, parsed, "\n".join(lines))
     if gone.runs:
-        _say(STILL_RUNNING)
-    return DONE
+        say(STILL_RUNNING)
 
 
-def _open(parsed: argparse.Namespace, settings: Settings) -> int:
+def _open(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.app.desktop.one_instance import HandOver, OneInstance, absolute_paths
 
     instance, handed = OneInstance(settings.data_dir), HandOver(absolute_paths(parsed.files))
     if instance.hand_over(handed):
         given = f" It adds {', '.join(map(str, parsed.files))}." if parsed.files else ""
-        _say(f"localcrag is already running and comes to the front.{given}")
-        return DONE
+        say(f"localcrag is already running and comes to the front.{given}")
+        return
     prepare_gradio(settings)
     from localcrag.interfaces.page.server.launch import launch
 
     launch(settings, port=None, browser=True, window=True, instance=instance, handed=handed)
-    return DONE
 
 
-def _quit(parsed: argparse.Namespace, settings: Settings) -> int:
+def _quit(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.app.desktop.one_instance import HandOver, OneInstance
 
     instance = OneInstance(settings.data_dir)
     if instance.hand_over(HandOver(quit=True)):
         instance.await_end()
-        _say("localcrag has ended.")
+        say("localcrag has ended.")
     else:
         instance.release()
-        _say("localcrag is not running.")
-    return DONE
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr)
+        say("localcrag is not running.")

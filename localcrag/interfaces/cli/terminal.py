@@ -17,24 +17,15 @@ from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
-from localcrag.interfaces.cli.command import counted
 from localcrag.records.enums import Action, Backing, Grade, IngestStatus
 from localcrag.records.events import AnswerPiece, QueryProposed, StepStarted, Warned
 from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
 from localcrag.records.passages import Passage, cited
 from localcrag.records.run import Run, StepCost, WebUse
 from localcrag.records.wording import NOT_ASKED, compare_with_thresholds, computation_in_words
-from localcrag.runs.recording import (
-    Recording,
-    describe_grader,
-    describe_reading,
-    describe_scope,
-    describe_totals,
-    totals,
-    unread_passages,
-)
+from localcrag.runs import recording as record
 from localcrag.text import places
-from localcrag.text.translation import format_decimals
+from localcrag.text.translation import counted, format_decimals
 from localcrag.text.words import one_line, shorten
 
 if TYPE_CHECKING:
@@ -113,7 +104,7 @@ def console() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-def show_run(recording: Recording) -> Run:
+def show_run(recording: record.Recording) -> Run:
     """Show the steps of a question while they happen, then its details, and return the run."""
     screen = console()
     with screen.status("starting") as status:
@@ -136,8 +127,8 @@ def show_details(run: Run) -> None:
     """Print the details of a run: its action, passages, strips, web query, and the cost of each step."""
     screen = console()
     if run.scope and (run.scope.restriction or run.scope.whole):
-        screen.print(f"[dim]{escape(describe_scope(run))}[/]")
-    if reading := describe_reading(run):
+        screen.print(f"[dim]{escape(record.describe_scope(run))}[/]")
+    if reading := record.describe_reading(run):
         screen.print(f"[dim]{escape(reading)}[/]")
     for first, second in pairwise(run.attempts):
         screen.print(
@@ -146,7 +137,7 @@ def show_details(run: Run) -> None:
     if run.action:
         limits = " / ".join(map(format_decimals, (run.thresholds.lower, run.thresholds.upper, run.thresholds.strip)))
         how = f"{run.rule}; preset {run.preset}, policy {run.policy}, thresholds {limits}; graded by "
-        how += describe_grader(run)
+        how += record.describe_grader(run)
         screen.print(f"[bold {COLOURS[run.action]}]{run.action}[/] ({escape(how)})")
     if run.passages:
         screen.print(_passages(run, screen.width // COLUMN_SHARE))
@@ -167,10 +158,10 @@ def show_details(run: Run) -> None:
             day = claim.dated or "no date"
             where = next(source for source in run.sources if source.id == claim.source)
             screen.print(f"  {side:<9} [{claim.n}] {where.place(claim.rows)} ({day}): {claim.text}", markup=False)
-    if (left := unread_passages(run)) and left.matters:
+    if (left := record.unread_passages(run)) and left.matters:
         cost = f", {left.cost_in_words}" if left.cost_in_words else ""
         screen.print(f"{left.in_words} The question asks for everything: --read-all reads all of them{cost}.")
-    screen.print(f"[dim]{'; '.join(describe_totals(totals(run)))}[/]")
+    screen.print(f"[dim]{'; '.join(record.describe_totals(record.totals(run)))}[/]")
     screen.print("[dim]" + ", ".join(_cost(step) for step in run.steps) + "[/]")
 
 
@@ -243,14 +234,14 @@ def _cost(step: StepCost) -> str:
 
 def answer_text(run: Run) -> str:
     """Return the answer with its sources, as printed on stdout."""
-    lines = [run.answer]
+    lines = []
     named = {source.id: source for source in run.sources}
     for piece in cited(run.answer, run.evidence):
         source = named[piece.source]
         place = source.place(piece.rows)
         place += f" ({source.dated})" if source.dated else ""
         lines.append(f"[{piece.n}] {place}: “{one_line(piece.text)}”")
-    return "\n".join([lines[0], *([""] if len(lines) > 1 else []), *lines[1:]])
+    return "\n".join([run.answer, "", *lines] if lines else [run.answer])
 
 
 def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[IngestResult]:
@@ -316,11 +307,7 @@ def show_re_embedding(steps: Iterator[tuple[int, int]]) -> int:
 def _line(result: IngestResult) -> str:
     colour = COLOURS[result.status]
     chunks = f"{counted(result.chunks, 'chunk')}, " if result.chunks else ""
-    what = f"{chunks}{result.seconds:.1f} s" if result.error is None else escape(result.error)
-    pages = (
-        f"{places.page_count_in_words(result.document, result.pages)}, "
-        if result.pages and result.error is None
-        else ""
-    )
+    pages = f"{places.page_count_in_words(result.document, result.pages)}, " if result.pages else ""
+    what = f"{pages}{chunks}{result.seconds:.1f} s" if result.error is None else escape(result.error)
     note = f" {escape(result.note)}" if result.note else ""
-    return f"[{colour}]{result.status}[/] {escape(result.document)}: {pages}{what}{note}"
+    return f"[{colour}]{result.status}[/] {escape(result.document)}: {what}{note}"

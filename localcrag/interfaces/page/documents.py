@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -34,7 +33,6 @@ from localcrag.interfaces.page.handlers import (
     QUEUED,
     DownloadFiles,
     Tabs,
-    or_show_error,
     release_buttons,
     session,
 )
@@ -64,14 +62,11 @@ class WatchEvents:
         shown.focus(self.look, [collection], [shown, listing], **LATEST)
         shown.input(self.change, [collection], [shown, listing], **QUEUED)
 
+    @renderers.or_message
     def shown(self, collection: str) -> str:
         """Return the state of a collection's watched folders."""
-        try:
-            states = self._folders.states(collection)
-        except LocalcragError as error:
-            return renderers.message(str(error))
         return TEMPLATES.get_template("documents/watched_folders.html").render(
-            states=states,
+            states=self._folders.states(collection),
             tasks={one.follows: one for one in self._uploads.items() if one.follows is not None},
             collection=collection,
             example=str(Path.home() / "Papers"),
@@ -89,11 +84,11 @@ class WatchEvents:
         """Watch a folder, check it now, pause it, stop watching it, or decide about documents whose files are gone."""
         what = str(event.what)
         if what == "add":
-            self._uploads.sync_folder(or_show_error(lambda: self._add(collection, event)))
+            self._uploads.sync_folder(self._add(collection, event))
             return self.shown(collection), gr.skip()
-        folder = or_show_error(lambda: self._folders.find(int(event.id)))
+        folder = self._folders.find(int(event.id))
         if folder is not None:
-            or_show_error(lambda: self._do(what, folder))
+            self._do(what, folder)
         return self.shown(collection), self._listed(collection)
 
     def _add(self, collection: str, event: gr.EventData) -> WatchedFolder:
@@ -124,27 +119,16 @@ PROGRESS_INTERVAL = 0.2
 
 
 class TransferEvents:
-    """The handlers for export and import of collections.
+    """The handlers for export and import of collections."""
 
-    `shown` displays the progress, the result and errors; `given` is the button that takes a file to import.
-    """
-
-    def __init__(
-        self,
-        collections: Collections,
-        copies: CollectionCopies,
-        files: DownloadFiles,
-        given: gr.UploadButton,
-        shown: gr.HTML,
-    ) -> None:
+    def __init__(self, collections: Collections, copies: CollectionCopies, files: DownloadFiles) -> None:
         self._collections, self._copies, self._files = collections, copies, files
-        self._given, self._shown = given, shown
 
-    def wire(self, listing: gr.HTML, collection: gr.Dropdown) -> Any:
-        """Connect the components, with the buttons in `listing`; return the event of an import."""
-        listing.download(self.export, [collection], [self._shown], **PARALLEL)
-        self._shown.clear(lambda: "", None, [self._shown], **PARALLEL)
-        return self._given.upload(self.take_in, [self._given], [self._given, self._shown, collection], **PARALLEL)
+    def wire(self, at: DocumentsColumn) -> Any:
+        """Connect the components of the column; return the event of an import."""
+        at.listing.download(self.export, [at.collection], [at.carried], **PARALLEL)
+        at.carried.clear(lambda: "", None, [at.carried], **PARALLEL)
+        return at.carry_in.upload(self.take_in, [at.carry_in], [at.carry_in, at.carried, at.collection], **PARALLEL)
 
     def export(self, collection: str) -> Iterator[str]:
         """Write a collection into a file, and show the address to fetch it from."""
@@ -152,22 +136,23 @@ class TransferEvents:
         doing = _("Exporting “%(name)s”", name=collection)
         try:
             moved = TransferProgress(0, 0)
-            yield _progress_html(doing, moved)
+            yield _transfer_html(doing=doing, at=moved)
             # A job of its own, so that closing the page does not stop the export.
             for some in Job(lambda: self._copies.export(collection, file), name="export of a collection").follow():
                 moved = some[-1]
-                yield _progress_html(doing, moved)
+                yield _transfer_html(doing=doing, at=moved)
                 time.sleep(PROGRESS_INTERVAL)
         except LocalcragError as error:
             self._files.discard(file)
-            yield _error_html(str(error))
+            yield _transfer_html(error=str(error))
             return
         number = ngettext("%(num)s document", "%(num)s documents", moved.total)
         text = _(
             "“%(name)s” was exported to one file. It contains the text of all its documents: keep it safe.",
             name=collection,
         )
-        yield _done_html(f"{text} ({number})", self._files.offer(file), file.name)
+        address = self._files.offer(file)
+        yield _transfer_html(said=f"{text} ({number})", address=address, name=file.name, made=next(SERIAL))
 
     def take_in(self, given: str) -> Iterator[tuple[Any, ...]]:
         """Import a file as a new collection, and show that.
@@ -177,27 +162,24 @@ class TransferEvents:
         """
         file, name, moved = Path(given), "", TransferProgress(0, 0)
         doing = _("Checking and importing %(name)s", name=file.name)
-        yield None, _progress_html(doing, moved), gr.skip()
+        yield None, _transfer_html(doing=doing, at=moved), gr.skip()
         # A job of its own, so that closing the page does not stop the import.
         job = Job(lambda: self._imported(file), name="import of a collection")
         try:
             for some in job.follow():
                 name, moved = some[-1]
-                yield None, _progress_html(doing, moved), gr.skip()
+                yield None, _transfer_html(doing=doing, at=moved), gr.skip()
                 time.sleep(PROGRESS_INTERVAL)
         except LocalcragError as error:
-            yield None, _error_html(str(error).replace(str(file), file.name)), gr.skip()
+            yield None, _transfer_html(error=str(error).replace(str(file), file.name)), gr.skip()
             return
         number = ngettext("%(num)s document", "%(num)s documents", moved.total)
         text = _(
             "Imported %(file)s as the collection “%(name)s”: %(number)s.", file=file.name, name=name, number=number
         )
         needs_reindex = name in self._collections.embedders.to_reindex()
-        yield (
-            None,
-            _done_html(text, needs_reindex=needs_reindex),
-            gr.update(choices=self._collections.offered(), value=name),
-        )
+        done = _transfer_html(said=text, anew=needs_reindex)
+        yield None, done, gr.update(choices=self._collections.offered(), value=name)
 
     def _imported(self, file: Path) -> Generator[tuple[str, TransferProgress], None, None]:
         try:
@@ -206,18 +188,8 @@ class TransferEvents:
             file.unlink(missing_ok=True)
 
 
-def _progress_html(doing: str, moved: TransferProgress) -> str:
-    return TEMPLATES.get_template("documents/transfer.html").render(doing=doing, at=moved)
-
-
-def _error_html(error: str) -> str:
-    return TEMPLATES.get_template("documents/transfer.html").render(error=error)
-
-
-def _done_html(text: str, address: str = "", name: str = "", *, needs_reindex: bool = False) -> str:
-    return TEMPLATES.get_template("documents/transfer.html").render(
-        said=text, address=address, name=name, anew=needs_reindex, made=next(SERIAL)
-    )
+def _transfer_html(**values: Any) -> str:
+    return TEMPLATES.get_template("documents/transfer.html").render(values)
 
 
 def _file_name(collection: str) -> str:
@@ -233,39 +205,25 @@ MAX_UPDATED_TABS = 3
 """Tabs that get updates on uploads: a browser has six connections to an address for all its tabs together."""
 
 
-@dataclass(frozen=True, slots=True)
 class DocumentsColumn:
-    """The column's components that other parts of the page use."""
+    """The column's components; `chosen` is the collection that is shown first."""
 
-    title: gr.HTML
-    collection: gr.Dropdown
-    drop: gr.File
-    folder: gr.UploadButton
-    uploads: gr.HTML
-    following: gr.HTML
-    carried: gr.HTML
-    carry_in: gr.UploadButton
-    listing: gr.HTML
-
-
-def documents_column(collections: Collections, chosen: str, script: str) -> DocumentsColumn:
-    """Create the column's components; `chosen` is the collection that is shown first."""
-    title = gr.HTML(documents_title())
-    collection = gr.Dropdown(
-        collections.offered(), value=chosen, label=_("Collection"), elem_id="lc-collection",
-        filterable=False, container=False,
-    )  # fmt: skip
-    drop = gr.File(
-        file_count="multiple", label=_("Drop documents here"), show_label=False, height=96, elem_id="lc-drop"
-    )
-    folder = gr.UploadButton(_("Add a folder"), file_count="directory", size="sm", elem_id="lc-folder")
-    carry_in = gr.UploadButton(_("Import a collection"), elem_id="lc-import")
-    fix_upload_leak(drop, folder, carry_in)
-    uploads = gr.HTML("", elem_id="lc-uploads", js_on_load=script)
-    following = gr.HTML("", elem_id="lc-following", js_on_load=script)
-    carried = gr.HTML("", elem_id="lc-carried", js_on_load=script)
-    listing = gr.HTML("", elem_id="lc-documents", js_on_load=script)
-    return DocumentsColumn(title, collection, drop, folder, uploads, following, carried, carry_in, listing)
+    def __init__(self, collections: Collections, chosen: str, script: str) -> None:
+        self.title = gr.HTML(documents_title())
+        self.collection = gr.Dropdown(
+            collections.offered(), value=chosen, label=_("Collection"), elem_id="lc-collection",
+            filterable=False, container=False,
+        )  # fmt: skip
+        self.drop = gr.File(
+            file_count="multiple", label=_("Drop documents here"), show_label=False, height=96, elem_id="lc-drop"
+        )
+        self.folder = gr.UploadButton(_("Add a folder"), file_count="directory", size="sm", elem_id="lc-folder")
+        self.carry_in = gr.UploadButton(_("Import a collection"), elem_id="lc-import")
+        fix_upload_leak(self.drop, self.folder, self.carry_in)
+        self.uploads = gr.HTML("", elem_id="lc-uploads", js_on_load=script)
+        self.following = gr.HTML("", elem_id="lc-following", js_on_load=script)
+        self.carried = gr.HTML("", elem_id="lc-carried", js_on_load=script)
+        self.listing = gr.HTML("", elem_id="lc-documents", js_on_load=script)
 
 
 def documents_title() -> str:
@@ -392,14 +350,9 @@ class DocumentEvents:
         if event.what == "unlock":
             self._uploads.unlock(int(event.id), str(event.password))
             return self._report(), gr.skip()
-        {"cancel": self._uploads.cancel, "retry": self._uploads.retry, "dismiss": self._uploads.dismiss}[event.what](
-            ids
-        )
+        actions = {"cancel": self._uploads.cancel, "retry": self._uploads.retry, "dismiss": self._uploads.dismiss}
+        actions[event.what](ids)
         return self._report(), self.listed(collection)
-
-    def choices(self) -> Any:
-        """Return an update of the collections to choose from."""
-        return gr.update(choices=self._collections.offered())
 
     def choose(self, collection: str, request: gr.Request) -> str:
         """Return the documents of the collection that the tab has chosen."""
@@ -427,41 +380,42 @@ class DocumentEvents:
 
     def forget(self, collection: str, event: gr.EventData) -> tuple[str, str]:
         """Remove past questions and answers that quote deleted documents."""
-        text = or_show_error(lambda: self._forgetting.forget([str(name) for name in event.names], collection))
+        text = self._forgetting.forget([str(name) for name in event.names], collection)
         return renderers.uploads(self._uploads.items(), renderers.forgotten_message(text)), self.listed(collection)
 
     def rename(self, collection: str, event: gr.EventData) -> str:
         """Give a document another name."""
-        or_show_error(lambda: self._collections.rename_document(str(event.name), str(event.wanted), collection))
+        self._collections.rename_document(str(event.name), str(event.wanted), collection)
         return self.listed(collection)
 
     def tag(self, collection: str, event: gr.EventData) -> str:
         """Add tags to documents or folders, and remove tags from them."""
         names, put, take = ([str(one) for one in text] for text in (event.names, event.put, event.take))
-        or_show_error(lambda: self._collections.tags.change(names, put=put, take=take, collection=collection))
+        self._collections.tags.change(names, put=put, take=take, collection=collection)
         return self.listed(collection)
 
     def move(self, collection: str, event: gr.EventData) -> tuple[Any, ...]:
         """Move documents into another collection."""
         names, target = [str(name) for name in event.names], str(event.to)
-        or_show_error(lambda: self._collections.move_documents(names, collection, target))
+        self._collections.move_documents(names, collection, target)
         text = _("Moved to “%(name)s”: %(number)s", name=target, number=len(names))
-        return self.choices(), renderers.uploads(self._uploads.items(), text), self.listed(collection)
+        choices = gr.update(choices=self._collections.offered())
+        return choices, renderers.uploads(self._uploads.items(), text), self.listed(collection)
 
     def change_collection(self, collection: str, event: gr.EventData, request: gr.Request) -> tuple[Any, Any]:
         """Create, copy, rename, merge or delete a collection."""
         name = " ".join(str(event.name).split())
         if event.what == "new":
-            name = or_show_error(lambda: self._collections.new(name))
+            name = self._collections.new(name)
         elif event.what == "rename":
-            or_show_error(lambda: self._collections.rename(collection, name))
+            self._collections.rename(collection, name)
         elif event.what == "copy":
-            or_show_error(lambda: list(self._copies.copy(collection, name)))
+            list(self._copies.copy(collection, name))
         elif event.what == "merge":
             name = str(event.name)
-            or_show_error(lambda: self._copies.merge(collection, name))
+            self._copies.merge(collection, name)
         else:
-            or_show_error(lambda: self._forgetting.delete_collection(collection))
+            self._forgetting.delete_collection(collection)
             name = DEFAULT_COLLECTION
         self._record_shown(session(request), name)
         return gr.update(choices=self._collections.offered(), value=name), self.listed(name)

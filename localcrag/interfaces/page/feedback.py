@@ -5,9 +5,8 @@ The handlers serve both the side panel and the lists in the settings.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
 import gradio as gr
@@ -15,8 +14,9 @@ import gradio as gr
 from localcrag.app import feedback
 from localcrag.app.assembly import Assembly
 from localcrag.interfaces.page import renderers, run_panel
-from localcrag.interfaces.page.documents import documents_html
-from localcrag.interfaces.page.handlers import PRIVATE, QUEUED, VERDICTS, release_buttons, showing_errors
+from localcrag.interfaces.page.documents import DocumentsColumn, documents_html
+from localcrag.interfaces.page.handlers import PRIVATE, QUEUED, VERDICTS, release_buttons
+from localcrag.interfaces.page.renderers import TEMPLATES
 from localcrag.records.enums import Origin
 from localcrag.records.errors import GapError, LabelError, LocalcragError
 from localcrag.records.ingest import IngestResult
@@ -25,17 +25,7 @@ from localcrag.runs import labels as labelled_question
 from localcrag.runs.labels import LabelKind
 from localcrag.text.translation import gettext as _
 
-
-@dataclass(frozen=True, slots=True)
-class FeedbackComponents:
-    """The components that the handlers of feedback listen to or change."""
-
-    panel: gr.HTML
-    uploads: gr.HTML
-    documents: gr.HTML
-    gaps: gr.HTML
-    feedback_list: gr.HTML
-    collection: gr.Dropdown
+LABELS_SHOWN = 30
 
 
 def panel(assembly: Assembly, run: Run) -> str:
@@ -92,83 +82,74 @@ def _web_texts(assembly: Assembly, run: Run) -> tuple[dict[str, str], dict[str, 
     return added, addable
 
 
+@renderers.or_message
 def gaps(assembly: Assembly) -> str:
-    """Return the list of questions that the documents do not answer, or the reason why it cannot be shown."""
-    try:
-        found = assembly.gaps.find()
-        texts: dict[str, tuple[str, str | None]] = {}
-        for gap in found[: renderers.GAPS_SHOWN]:
-            if gap.answered_by:
-                document = assembly.gaps.web_text(gap.answered_by)
-                names = {one.sha256: one.name for one in assembly.collections.documents(gap.collection)}
-                texts[gap.answered_by] = document.name, names.get(document.sha256)
-        return renderers.gaps(found, texts)
-    except LocalcragError as error:
-        return renderers.message(str(error))
+    """Return the list of questions that the documents do not answer."""
+    found = assembly.gaps.find()
+    texts: dict[str, tuple[str, str | None]] = {}
+    for gap in found[: renderers.GAPS_SHOWN]:
+        if gap.answered_by:
+            document = assembly.gaps.web_text(gap.answered_by)
+            names = {one.sha256: one.name for one in assembly.collections.documents(gap.collection)}
+            texts[gap.answered_by] = document.name, names.get(document.sha256)
+    return renderers.gaps(found, texts)
 
 
+@renderers.or_message
 def label_lists(assembly: Assembly) -> str:
-    """Return the lists of labels and pins, newest first, or the reason why they cannot be shown."""
-    try:
-        return renderers.feedback_lists(assembly.learning.labels.find()[::-1], assembly.learning.pins.find()[::-1])
-    except LocalcragError as error:
-        return renderers.message(str(error))
+    """Return the lists of labels and of pinned questions, newest first."""
+    labels, pins = assembly.learning.labels.find()[::-1], assembly.learning.pins.find()[::-1]
+    return TEMPLATES.get_template("settings/feedback.html").render(labels=labels, pins=pins, shown=LABELS_SHOWN)
 
 
-def wire(assembly: Assembly, shown: FeedbackComponents) -> Any:
+def wire(
+    assembly: Assembly, panel: gr.HTML, documents: DocumentsColumn, gaps_list: gr.HTML, feedback_list: gr.HTML
+) -> Any:
     """Connect the components of feedback; return the event of a label, for other parts of the page that show it."""
+    open_panel = open_run(assembly)
 
-    def label(event: gr.EventData) -> tuple[Any, ...]:
-        with showing_errors():
-            assembly.learning.label(
-                str(event.run_id), LabelKind(event.what), str(event.place), good=VERDICTS[event.good]
-            )
-            return run_panel_by_id(assembly, event.run_id), label_lists(assembly)
+    def label(event: gr.EventData) -> tuple[str, str]:
+        assembly.learning.label(str(event.run_id), LabelKind(event.what), str(event.place), good=VERDICTS[event.good])
+        return open_panel(event), label_lists(assembly)
 
-    def pin(event: gr.EventData) -> tuple[Any, ...]:
+    def pin(event: gr.EventData) -> tuple[str, str]:
         answers = [] if event.unanswerable else [line for line in str(event.answers).splitlines() if line.strip()]
-        with showing_errors():
-            if not answers and not event.unanswerable:
-                raise LabelError("Nothing was pinned: write what counts as the answer, or say that there is none.")
-            assembly.learning.pin(str(event.run_id), answers)
-            return run_panel_by_id(assembly, event.run_id), label_lists(assembly)
+        if not answers and not event.unanswerable:
+            raise LabelError("Nothing was pinned: write what counts as the answer, or say that there is none.")
+        assembly.learning.pin(str(event.run_id), answers)
+        return open_panel(event), label_lists(assembly)
 
-    def unpin(event: gr.EventData) -> tuple[Any, ...]:
-        with showing_errors():
-            assembly.learning.pins.remove(str(event.run_id))
-            return run_panel_by_id(assembly, event.run_id), label_lists(assembly)
+    def unpin(event: gr.EventData) -> tuple[str, str]:
+        assembly.learning.pins.remove(str(event.run_id))
+        return open_panel(event), label_lists(assembly)
 
     def remove(event: gr.EventData) -> str:
-        with showing_errors():
-            assembly.learning.labels.remove([int(event.label_id)])
+        assembly.learning.labels.remove([int(event.label_id)])
         return label_lists(assembly)
 
     def add(event: gr.EventData) -> Iterator[tuple[Any, ...]]:
         yield from _add(assembly, str(event.run_id), int(event.result) if event.result else None)
 
-    def documents(collection: str) -> str:
+    def listed(collection: str) -> str:
         return documents_html(assembly.collections, collection)
 
-    labelled = shown.panel.input(label, None, [shown.panel, shown.feedback_list], **QUEUED)
-    shown.panel.submit(pin, None, [shown.panel, shown.feedback_list], **QUEUED)
-    gr.on([shown.panel.delete, shown.feedback_list.delete], unpin, None, [shown.panel, shown.feedback_list], **QUEUED)
-    shown.feedback_list.clear(remove, None, [shown.feedback_list], **QUEUED)
-    added = gr.on(
-        [shown.panel.upload, shown.gaps.upload], add, None, [shown.uploads, shown.panel, shown.gaps], **PRIVATE
-    )
+    outputs = [panel, feedback_list]
+    labelled = panel.input(label, None, outputs, **QUEUED)
+    panel.submit(pin, None, outputs, **QUEUED)
+    gr.on([panel.delete, feedback_list.delete], unpin, None, outputs, **QUEUED)
+    feedback_list.clear(remove, None, [feedback_list], **QUEUED)
+    added = gr.on([panel.upload, gaps_list.upload], add, None, [documents.uploads, panel, gaps_list], **PRIVATE)
     # The list of documents is that of the collection shown at the end, which may be another than at the beginning.
-    release_buttons(added, added.then(documents, [shown.collection], [shown.documents], **QUEUED))
-    opened = open_run(assembly)
-    gr.on([shown.gaps.select, shown.feedback_list.select], opened, None, [shown.panel], **QUEUED)
+    release_buttons(added, added.then(listed, [documents.collection], [documents.listing], **QUEUED))
+    gr.on([gaps_list.select, feedback_list.select], open_panel, None, [panel], **QUEUED)
     return labelled
 
 
-def open_run(assembly: Assembly) -> Any:
+def open_run(assembly: Assembly) -> Callable[[gr.EventData], str]:
     """Return a handler that shows a stored run in the panel."""
 
     def show(event: gr.EventData) -> str:
-        with showing_errors():
-            return run_panel_by_id(assembly, event.run_id)
+        return run_panel_by_id(assembly, event.run_id)
 
     return show
 

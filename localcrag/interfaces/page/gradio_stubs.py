@@ -6,7 +6,6 @@ import sys
 from collections.abc import Sequence
 from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
-from importlib.util import spec_from_file_location
 from types import ModuleType
 
 STUB_WRITER = "gradio.component_meta"
@@ -31,9 +30,9 @@ class _Finder(MetaPathFinder):
             return None
         sys.meta_path.remove(self)
         found = PathFinder.find_spec(fullname, path, target)
-        if found is None or found.origin is None:
-            return found
-        return spec_from_file_location(fullname, found.origin, loader=_Loader(fullname, found.origin))
+        if found is not None and found.origin is not None:
+            found.loader = _Loader(fullname, found.origin)
+        return found
 
 
 class _Loader(SourceFileLoader):

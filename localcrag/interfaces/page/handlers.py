@@ -1,7 +1,7 @@
 """Helpers for the page's event handlers: downloads, tabs, options of events, and errors.
 
-A handler calls `told` or `telling` around work that can fail, so that the page shows the error. The dictionaries
-(`MANY`, `EACH`, …) are the options with which events are connected: how many may run at once, and which ones count.
+A handler may raise any error: `show_all_errors` has the page show it. The dictionaries (`PARALLEL`, `QUEUED`, …) are
+the options with which events are connected: how many may run at once, and which ones count.
 """
 
 from __future__ import annotations
@@ -85,7 +85,6 @@ def session(request: gr.Request) -> str:
     return request.session_hash or ""
 
 
-Result = TypeVar("Result")
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
 """Options of every event: it is not part of an API, and Gradio draws no progress over its outputs."""
 PARALLEL: dict[str, Any] = {"trigger_mode": "multiple", "concurrency_limit": None, **PRIVATE}
@@ -111,26 +110,19 @@ def escaped_message(error: Exception) -> str:
 
 @contextmanager
 def showing_errors() -> Iterator[None]:
-    """Show an expected error on the page, and end the event."""
-    try:
-        yield
-    except LocalcragError as error:
-        raise gr.Error(escaped_message(error), duration=None, print_exception=False) from error
-
-
-@contextmanager
-def showing_all_errors() -> Iterator[None]:
-    """Show an unexpected error on the page, and end the event; the terminal shows its place."""
+    """Show an error on the page, and end the event; the terminal shows the place of an unexpected one."""
     try:
         yield
     except gr.Error:
         raise
     except Exception as error:
-        raise gr.Error(escaped_message(error) or type(error).__name__, duration=None) from error
+        expected = isinstance(error, LocalcragError)
+        text = escaped_message(error) or type(error).__name__
+        raise gr.Error(text, duration=None, print_exception=not expected) from error
 
 
 def show_all_errors(page: gr.Blocks) -> None:
-    """Wrap every event of a page, so that its unexpected errors are shown."""
+    """Wrap every event of a page, so that its errors are shown."""
     for event in page.fns.values():
         if event.fn:
             event.fn = _with_errors_shown(event.fn)
@@ -139,12 +131,12 @@ def show_all_errors(page: gr.Blocks) -> None:
 def _with_errors_shown(handler: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(handler)
     def once(*values: Any) -> Any:
-        with showing_all_errors():
+        with showing_errors():
             return handler(*values)
 
     @wraps(handler)
     def piece_by_piece(*values: Any) -> Iterator[Any]:
-        with showing_all_errors():
+        with showing_errors():
             yield from handler(*values)
 
     return piece_by_piece if inspect.isgeneratorfunction(handler) else once
@@ -154,9 +146,3 @@ def release_buttons(*steps: Any) -> None:
     """Enable pressed buttons again after the last of an event's steps, or after one that failed."""
     for ended in (*(step.failure for step in steps), steps[-1].then):
         ended(None, None, None, js="() => window.lcRelease()", **PRIVATE)
-
-
-def or_show_error(make: Callable[[], Result]) -> Result:
-    """Return the result of `make`; if it fails, show the error on the page, and end the event."""
-    with showing_errors():
-        return make()

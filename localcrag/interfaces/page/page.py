@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import gradio as gr
 
@@ -15,7 +14,7 @@ from localcrag.app.collections.open_collections import ReindexingTasks
 from localcrag.app.tasks import PeriodicTask
 from localcrag.app.uploads import Uploads
 from localcrag.interfaces.page import feedback, renderers, run_panel, source
-from localcrag.interfaces.page.chat.chat import chat_column, consent_question, unrestricted_line
+from localcrag.interfaces.page.chat.chat import ChatColumn, consent_question, unrestricted_line
 from localcrag.interfaces.page.chat.events import ChatComponents, ChatEvents
 from localcrag.interfaces.page.chat.html import empty_chat
 from localcrag.interfaces.page.documents import (
@@ -23,12 +22,10 @@ from localcrag.interfaces.page.documents import (
     DocumentsColumn,
     TransferEvents,
     WatchEvents,
-    documents_column,
     documents_title,
 )
 from localcrag.interfaces.page.handlers import PARALLEL, QUEUED, DownloadFiles, show_all_errors
-from localcrag.interfaces.page.settings import screen as settings_screen
-from localcrag.interfaces.page.settings.screen import PageLanguage
+from localcrag.interfaces.page.settings.screen import PageLanguage, SettingsScreen
 from localcrag.interfaces.page.steady_blocks import SteadyBlocks
 from localcrag.text import translation
 from localcrag.text.translation import gettext as _
@@ -69,12 +66,9 @@ class App:
 
     def close(self) -> None:
         """Stop all work in progress, and store what it has done so far."""
-        self.keeper.close()
-        self.chats.close()
-        self.uploads.close()
-        self.overwriting.close()
-        self.delayed_writes.close()
-        self.embeddings.close()
+        work = (self.keeper, self.chats, self.uploads, self.overwriting, self.delayed_writes, self.embeddings)
+        for one in work:
+            one.close()
 
 
 def build(assembly: Assembly) -> App:
@@ -91,16 +85,16 @@ def build(assembly: Assembly) -> App:
         top = gr.HTML(renderers.page_header(), elem_id="lc-top", js_on_load=script)
         with gr.Row(elem_id="lc-columns"):
             with gr.Column(elem_id="lc-left"):
-                documents = documents_column(assembly.collections, assembly.settings.collection, script)
+                documents = DocumentsColumn(assembly.collections, assembly.settings.collection, script)
                 listed = gr.HTML("", elem_id="lc-chats", js_on_load=script)
                 left = gr.HTML("", elem_id="lc-gone", js_on_load=script)
             with gr.Column(elem_id="lc-middle"):
-                column = chat_column(assembly, script)
+                column = ChatColumn(assembly, script)
             with gr.Column(elem_id="lc-right"):
                 title = gr.HTML(_how(), elem_id="lc-right-title")
                 panel = gr.HTML(run_panel.panel(None), elem_id="lc-panel", js_on_load=script)
                 shown_source = gr.HTML("", elem_id="lc-source", js_on_load=script)
-        screen = settings_screen.settings_screen(assembly, page, top, documents.collection, script)
+        screen = SettingsScreen(assembly, page, top, documents.collection, script)
         export = gr.HTML("", elem_id="lc-export", js_on_load=script, visible="hidden")
         places = ChatComponents(column, panel, listed, left, export, documents.collection, documents.listing)
         chats = ChatEvents(assembly, places)
@@ -112,7 +106,8 @@ def build(assembly: Assembly) -> App:
         chooses = document_events.wire(page, documents, column.log, column.where)
         follows = WatchEvents(assembly.folders, uploads, keeper, document_events.listed)
         follows.wire(page, documents.following, documents.listing, documents.collection)
-        made, imports = _wire_transfer(assembly, documents)
+        made = DownloadFiles(assembly.settings.uploads_dir)
+        imports = TransferEvents(assembly.collections, assembly.collection_copies, made).wire(documents)
         chats.leaves(*(event.success for event in (*chooses, imports)))
         source.wire(assembly, shown_source, documents.collection)
         written = {
@@ -120,18 +115,13 @@ def build(assembly: Assembly) -> App:
             documents.title: documents_title,
             title: _how,
             screen.head: renderers.settings_head,
+            column.consent.asks: consent_question,
+            column.scope.line: unrestricted_line,
         }
-        speaks = PageLanguage(
-            page, written | {column.consent.asks: consent_question, column.scope.line: unrestricted_line}
-        )
-        settings_screen.wire(assembly, top, screen, speaks.speak)
+        speaks = PageLanguage(page, written)
+        screen.wire(speaks.speak)
         screen.models.wire(column.log.download(screen.models.get, None, [screen.models.listing], **PARALLEL))
-        label_event = feedback.wire(
-            assembly,
-            feedback.FeedbackComponents(
-                panel, documents.uploads, documents.listing, screen.gaps, screen.feedback_list, documents.collection
-            ),
-        )
+        label_event = feedback.wire(assembly, panel, documents, screen.gaps, screen.feedback_list)
         label_event.then(chats.log, [column.where], [column.log], **QUEUED)
     show_all_errors(page)
     speaks.speak(assembly.settings.language)
@@ -141,13 +131,6 @@ def build(assembly: Assembly) -> App:
     return App(
         page, chats, uploads, document_events, keeper, overwriting, delayed_writes, screen.models.embeddings, made
     )
-
-
-def _wire_transfer(assembly: Assembly, at: DocumentsColumn) -> tuple[DownloadFiles, Any]:
-    """Connect export and import of collections; return the files made for download, and the event of an import."""
-    made = DownloadFiles(assembly.settings.uploads_dir)
-    carries = TransferEvents(assembly.collections, assembly.collection_copies, made, at.carry_in, at.carried)
-    return made, carries.wire(at.listing, at.collection)
 
 
 def _how() -> str:

@@ -8,8 +8,10 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import wraps
 from types import MappingProxyType
+from typing import ParamSpec
 
 from markupsafe import Markup
 
@@ -17,11 +19,11 @@ from localcrag.app.tasks import TaskState
 from localcrag.app.uploads import UploadTask
 from localcrag.records.documents import Document, ErasureReport
 from localcrag.records.enums import IngestStatus
+from localcrag.records.errors import LocalcragError
 from localcrag.records.restriction import parent_folders
 from localcrag.records.run import Chat
 from localcrag.runs.export import ExportForm, template_environment
-from localcrag.runs.labels import Label, Pin
-from localcrag.runs.statistics import Aggregates, KnowledgeGap
+from localcrag.runs.statistics import KnowledgeGap
 from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.text import translation
 from localcrag.text.places import aliases_in_words, page_count_in_words, page_name, place_name, row_names
@@ -29,17 +31,13 @@ from localcrag.text.translation import format_decimals, ngettext
 from localcrag.text.translation import gettext as _
 
 TEMPLATES = template_environment("localcrag.interfaces.page", ["jinja2.ext.i18n"])
+Parameters = ParamSpec("Parameters")
 SERIAL = itertools.count(1)
 """Numbers that make each HTML for the page's script unique, since Gradio reports only values that have changed."""
 TEMPLATES.filters["decimals"] = format_decimals
 TEMPLATES.globals |= {"_": translation.gettext, "gettext": translation.gettext, "ngettext": translation.ngettext}
-TEMPLATES.globals |= {
-    "page_name": page_name,
-    "pages_in": page_count_in_words,
-    "place": place_name,
-    "row_names": row_names,
-}
-TEMPLATES.globals |= {"also_named": aliases_in_words}
+TEMPLATES.globals |= {"page_name": page_name, "pages_in": page_count_in_words, "place": place_name}
+TEMPLATES.globals |= {"row_names": row_names, "also_named": aliases_in_words}
 
 
 def title(text: str) -> str:
@@ -50,6 +48,19 @@ def title(text: str) -> str:
 def message(text: str) -> str:
     """Return a text, such as an error, to show instead of other contents."""
     return Markup('<p class="lc-result" role="status">{}</p>').format(text)
+
+
+def or_message(render: Callable[Parameters, str]) -> Callable[Parameters, str]:
+    """Return a function that renders like the given one, but instead of an expected error returns its message."""
+
+    @wraps(render)
+    def rendered(*arguments: Parameters.args, **named: Parameters.kwargs) -> str:
+        try:
+            return render(*arguments, **named)
+        except LocalcragError as error:
+            return message(str(error))
+
+    return rendered
 
 
 def download(title: str, ending: str, media_type: str, text: str) -> str:
@@ -63,26 +74,23 @@ def download(title: str, ending: str, media_type: str, text: str) -> str:
     )
 
 
-KEYS = ("?", "/", "n", "f", "[", "]", ",", "d", "Esc")
-
-
 def page_header() -> str:
     """Return the header of the page, with the list of keyboard shortcuts."""
-    does = (
-        _("Show this list"),
-        _("Go to the question box"),
-        _("Begin a new chat"),
-        _("Search the chats"),
-        _("Show or hide documents and chats"),
-        _("Show or hide how it was answered"),
-        _("Open or close the settings"),
-        _("Change the colours: system, light, dark"),
-        _("Close what is open"),
-    )
+    keys = {
+        "?": _("Show this list"),
+        "/": _("Go to the question box"),
+        "n": _("Begin a new chat"),
+        "f": _("Search the chats"),
+        "[": _("Show or hide documents and chats"),
+        "]": _("Show or hide how it was answered"),
+        ",": _("Open or close the settings"),
+        "d": _("Change the colours: system, light, dark"),
+        "Esc": _("Close what is open"),
+    }
     regions = {"lc-left": _("Documents and chats"), "lc-middle": _("Chat"), "lc-right": _("How this was answered"),
                "lc-settings": _("Settings")}  # fmt: skip
     return TEMPLATES.get_template("page_header.html").render(
-        keys=list(zip(KEYS, does, strict=True)), regions=regions, language=translation.language()
+        keys=list(keys.items()), regions=regions, language=translation.language()
     )
 
 
@@ -99,7 +107,6 @@ def settings_head(*, reload: bool = False) -> str:
 
 
 GAPS_SHOWN = 10
-LABELS_SHOWN = 30
 
 
 def documents(
@@ -195,16 +202,6 @@ def chats(items: Sequence[Chat], collection: str, words: str = "") -> str:
     )
 
 
-def status_lines(line: str, *, away: bool = False) -> str:
-    """Return the line on what has left this computer and, if the models are unloaded (`away`), a line on that."""
-    return TEMPLATES.get_template("documents/unloaded.html").render(line=line, away=away)
-
-
-def all_questions(found: Aggregates) -> str:
-    """Return the statistics of all questions so far."""
-    return TEMPLATES.get_template("settings/all_questions.html").render(found=found)
-
-
 def gaps(found: Sequence[KnowledgeGap], texts: Mapping[str, tuple[str, str | None]]) -> str:
     """Return the list of questions that the documents do not answer.
 
@@ -216,8 +213,3 @@ def gaps(found: Sequence[KnowledgeGap], texts: Mapping[str, tuple[str, str | Non
     return TEMPLATES.get_template("settings/gaps.html").render(
         gaps=shown, several=several, more=len(found) - len(shown)
     )
-
-
-def feedback_lists(labels: Sequence[Label], pins: Sequence[Pin]) -> str:
-    """Return the lists of labels and of pinned questions, each in the given order."""
-    return TEMPLATES.get_template("settings/feedback.html").render(labels=labels, pins=pins, shown=LABELS_SHOWN)

@@ -13,15 +13,8 @@ from localcrag.records.enums import Action, Origin, StripReason
 from localcrag.records.passages import NEVER_KEPT, Choice, Evidence, GradedPassage, Strip, strips_by_piece
 from localcrag.records.run import Claim, Run
 from localcrag.records.wording import NOT_ASKED, compare_with_thresholds
+from localcrag.runs import recording
 from localcrag.runs.labels import Pin
-from localcrag.runs.recording import (
-    describe_grader,
-    describe_reading,
-    describe_scope,
-    describe_shortfall,
-    describe_totals,
-    totals,
-)
 from localcrag.text.titles import SEPARATOR
 from localcrag.text.translation import gettext as _
 
@@ -118,9 +111,9 @@ def panel(run: Run | None, busy: str | None = None, learned: RunFeedback | None 
     return TEMPLATES.get_template("panel/panel.html").render(
         run=run,
         busy=busy,
-        graded_by=describe_grader(run),
-        reading=describe_reading(run),
-        searched=describe_scope(run),
+        graded_by=recording.describe_grader(run),
+        reading=recording.describe_reading(run),
+        searched=recording.describe_scope(run),
         learned=learned,
         local=[passage for passage in passages if passage.origin is Origin.LOCAL],
         web=[passage for passage in passages if passage.origin is Origin.WEB],
@@ -129,12 +122,12 @@ def panel(run: Run | None, busy: str | None = None, learned: RunFeedback | None 
         lowered={passage.id: _lowered_threshold(passage, run) for passage in passages},
         sources={source.id: source for source in run.sources},
         parts=_parts,
-        totals=describe_totals(totals(run)),
+        totals=recording.describe_totals(recording.totals(run)),
         reasons={passage.id: compare_with_thresholds(passage.relevance, run.thresholds) for passage in passages},
         seconds=sum(step.seconds for step in run.steps),
         points=points([passage for passage in passages if passage.id not in unscored]),
         unscored=unscored,
-        why_not=describe_shortfall(run),
+        why_not=recording.describe_shortfall(run),
         not_asked=NOT_ASKED,
         wording=wording,
         meanings={

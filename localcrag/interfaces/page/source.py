@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import gradio as gr
 
 from localcrag.app.assembly import Assembly
-from localcrag.interfaces.page.handlers import QUEUED, or_show_error
+from localcrag.interfaces.page.handlers import QUEUED
 from localcrag.interfaces.page.renderers import SERIAL, TEMPLATES
 from localcrag.records.documents import PagePicture
 from localcrag.records.enums import Origin
@@ -123,7 +123,7 @@ def wire(assembly: Assembly, source: gr.HTML, collection: gr.Dropdown) -> None:
 
     def show(shown: str, event: gr.EventData) -> str:
         dpi = min(max(int(event.dpi), MIN_DPI), MAX_DPI)
-        view = or_show_error(lambda: _view(assembly, shown, event, dpi))
+        view = _view(assembly, shown, event, dpi)
         picture = view.picture
         return TEMPLATES.get_template("panel/source.html").render(
             view=view, made=next(SERIAL), dpi=dpi, usual=DEFAULT_DPI, farther=MIN_DPI, closer=MAX_DPI,

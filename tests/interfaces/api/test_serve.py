@@ -214,7 +214,7 @@ def test_a_closed_connection_stops_a_whole_answer_as_well(api: Api, client: open
     [
         (question("x", "gpt-4o"), 404, "model_not_found", "Available collections: “default”, “island trips”"),
         ({"model": "default", "messages": []}, 422, "invalid_request", "messages: List should have at least 1 item"),
-        ({"model": "default", "messages": [{"role": "system", "content": "x"}]}, 422, "invalid_request", "no message"),
+        ({"model": "default", "messages": [{"role": "system", "content": "x"}]}, 422, "invalid_request", "no user"),
         (question(" "), 422, "invalid_request", "The question is empty"),
         (question(" ", stream=True), 422, "invalid_request", "The question is empty"),
         (question("x", n=2), 422, "invalid_request", "n: Input should be 1"),

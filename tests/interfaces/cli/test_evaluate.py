@@ -174,7 +174,7 @@ def test_an_interrupted_evaluation_goes_on_where_it_stopped(tmp_path: Path, isla
     ("arguments", "message"),
     [
         ((), "Name evaluation sets, or give one of"),
-        (("--sweep", "colour=1,2"), "“colour” is no setting that can be swept"),
+        (("--sweep", "colour=1,2"), "“colour” cannot be varied in a sweep"),
         (("--sweep", "upper=0.9:0.1:0.1"), "has no steps"),
         (("--sweep", "upper=1.5,2"), "cannot be used"),
     ],

@@ -1,17 +1,17 @@
 """The chat's column: its components, and their contents before, during and after an answer.
 
 The column has the chat's turns, the card that asks for consent before a query leaves for the web (`ConsentCard`), the
-line that says which documents are searched (`Scope`), and the question box (`ChatColumn`). `opened`, `log` and `follow`
-return the HTML and the values that show a chat. The handlers of events are in events.py.
+line that says which documents are searched (`Scope`), and the question box (`ChatColumn`). `opened_view`, `log_html`
+and `follow_answer` return the HTML and the values that show a chat. The handlers of events are in events.py.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import takewhile
-from typing import Any, assert_never
+from typing import Any
 
 import gradio as gr
 from markupsafe import Markup
@@ -26,14 +26,11 @@ from localcrag.records.documents import Document
 from localcrag.records.enums import Preset
 from localcrag.records.errors import LocalcragError, UnknownRun
 from localcrag.records.events import (
-    Answered,
     AnswerPiece,
-    Computed,
     Condensed,
     Decided,
     Evaluated,
     Event,
-    Generated,
     GradePiece,
     PlainPromptCounted,
     PointPiece,
@@ -42,13 +39,9 @@ from localcrag.records.events import (
     Refined,
     Retried,
     Retrieved,
-    RunFinished,
     RunStarted,
-    SearchBegun,
     Searched,
     StepStarted,
-    Verified,
-    Warned,
 )
 from localcrag.records.models import ModelState, short_name
 from localcrag.records.restriction import EVERYWHERE, Restriction, parent_folders
@@ -58,40 +51,22 @@ from localcrag.text.translation import gettext as _
 from localcrag.text.translation import gettext_noop
 
 
-@dataclass(frozen=True, slots=True)
 class ConsentCard:
-    """The components of the card that asks for consent to a web query."""
+    """The components of the card that asks for consent to a web query; it is hidden at first."""
 
-    card: gr.Column
-    asks: gr.HTML
-    query: gr.Textbox
-    send: gr.Button
-    refuse: gr.Button
-
-    @property
-    def outputs(self) -> list[Any]:
-        """The components whose values `shown` and `hidden` return."""
-        return [self.card, self.query]
-
-
-def consent_card() -> ConsentCard:
-    """Create the card's components; the card is hidden at first."""
-    with gr.Column(visible=False, elem_id="lc-consent") as card:
-        asks = gr.HTML(consent_question())
-        query = gr.Textbox(
-            label=_("The query, exactly as it is sent"),
-            show_label=False,
-            container=False,
-            lines=1,
-            max_lines=4,
-            elem_id="lc-consent-query",
-        )
-        with gr.Row(elem_id="lc-consent-buttons"):
-            send = gr.Button(
-                _("Search the web"), variant="primary", size="sm", min_width=120, elem_id="lc-consent-send"
-            )
-            refuse = gr.Button(_("Not this time"), size="sm", min_width=120, elem_id="lc-consent-refuse")
-    return ConsentCard(card, asks, query, send, refuse)
+    def __init__(self) -> None:
+        with gr.Column(visible=False, elem_id="lc-consent") as self.card:
+            self.asks = gr.HTML(consent_question())
+            self.query = gr.Textbox(
+                label=_("The query, exactly as it is sent"), show_label=False, container=False, lines=1, max_lines=4,
+                elem_id="lc-consent-query",
+            )  # fmt: skip
+            with gr.Row(elem_id="lc-consent-buttons"):
+                self.send = gr.Button(
+                    _("Search the web"), variant="primary", size="sm", min_width=120, elem_id="lc-consent-send"
+                )
+                self.refuse = gr.Button(_("Not this time"), size="sm", min_width=120, elem_id="lc-consent-refuse")
+        self.outputs = [self.card, self.query]
 
 
 def consent_question() -> str:
@@ -101,60 +76,39 @@ def consent_question() -> str:
     )
 
 
-def show_card(query: str) -> tuple[Any, Any]:
-    """Return the card's values while `query` waits for consent."""
-    return gr.Column(visible=True), query
-
-
-def hide_card() -> tuple[Any, Any]:
-    """Return the card's values while no query waits."""
-    return gr.Column(visible=False), ""
+def card_values(query: str | None) -> tuple[Any, Any]:
+    """Return the values of `ConsentCard.outputs`; `query` is the one that waits for consent, None if none does."""
+    return gr.Column(visible=query is not None), query or ""
 
 
 MAX_OFFERED = 200
 """Folders, tags or kinds that the form shows at most. The others can only be named in the terminal's options."""
 
 
-@dataclass(frozen=True, slots=True)
 class Scope:
     """The components of the line that says which documents are searched.
 
     `chosen` is hidden and contains the choice as JSON, which a tab keeps when the server restarts.
     """
 
-    line: gr.HTML
-    chosen: gr.HTML
-
-    @property
-    def outputs(self) -> list[Any]:
-        """The components whose values `values` returns."""
-        return [self.chosen, self.line]
-
-
-def scope_line(script: str) -> Scope:
-    """Create the components of the line."""
-    chosen = gr.HTML("", visible="hidden", elem_id="lc-chosen-documents")
-    return Scope(gr.HTML(unrestricted_line(), elem_id="lc-scope", js_on_load=script), chosen)
+    def __init__(self, script: str) -> None:
+        self.chosen = gr.HTML("", visible="hidden", elem_id="lc-chosen-documents")
+        self.line = gr.HTML(unrestricted_line(), elem_id="lc-scope", js_on_load=script)
+        self.outputs = [self.chosen, self.line]
 
 
 def scope_html(restriction: Restriction, documents: Sequence[Document], *, form: bool = False) -> str:
     """Return the line, with its `form` if that is open; `documents` are all documents of the collection."""
-    offered = {
-        "folders": (
-            _("Folders"),
-            _sorted(folder for one in documents for name in one.names for folder in parent_folders(name)),
-        ),
-        "tags": (_("Tags"), _sorted(tag for one in documents for tag in one.tags)),
-        "kinds": (_("Kinds"), _sorted(one.kind for one in documents)),
-    }
-    # Values that are chosen are offered even if no document has them any more: else they could not be unchecked.
-    lists: Mapping[str, tuple[str, list[str]]] = {
-        "documents": (_("Documents"), list(restriction.documents)),
-        **{
-            name: (label, [*dict.fromkeys([*getattr(restriction, name), *there[:MAX_OFFERED]])])
-            for name, (label, there) in offered.items()
-        },
-    }
+    folders = _sorted(folder for one in documents for name in one.names for folder in parent_folders(name))
+    offered = (
+        ("folders", _("Folders"), folders),
+        ("tags", _("Tags"), _sorted(tag for one in documents for tag in one.tags)),
+        ("kinds", _("Kinds"), _sorted(one.kind for one in documents)),
+    )
+    lists = {"documents": (_("Documents"), list(restriction.documents))}
+    for name, label, there in offered:
+        # Values that are chosen are offered even if no document has them any more: else they could not be unchecked.
+        lists[name] = label, [*dict.fromkeys([*getattr(restriction, name), *there[:MAX_OFFERED]])]
     return TEMPLATES.get_template("chat/scope.html").render(
         restriction=restriction,
         words=restriction.in_words(),
@@ -191,24 +145,36 @@ TURNS_SHOWN = 50
 LOADING, WORKING = gettext_noop("loading the models"), gettext_noop("working")
 
 
-@dataclass(frozen=True, slots=True)
 class ChatColumn:
-    """The column's components that other parts of the page use.
+    """The column's components.
 
     `where` is hidden and contains the number of the chat that is shown, which a tab keeps when the server restarts.
     """
 
-    where: gr.HTML
-    log: gr.HTML
-    live: gr.HTML
-    question: gr.Textbox
-    send: gr.Button
-    stop: gr.Button
-    new: gr.Button
-    consent: ConsentCard
-    preset: gr.Dropdown
-    llm: gr.Dropdown
-    scope: Scope
+    def __init__(self, assembly: Assembly, script: str) -> None:
+        self.where = gr.HTML("", elem_id="lc-where", js_on_load=script, visible="hidden")
+        with gr.Column(elem_id="lc-chat"):
+            self.log = gr.HTML(empty_chat(assembly), elem_id="lc-log", js_on_load=script)
+            self.live = gr.HTML("", elem_id="lc-live")
+        self.consent = ConsentCard()
+        with gr.Column(elem_id="lc-ask"):
+            self.scope = Scope(script)
+            self.question = gr.Textbox(
+                elem_id="lc-question", placeholder=_("Ask your documents"), label=_("Your question"), show_label=False,
+                lines=1, max_lines=6, container=False, autofocus=True,
+            )  # fmt: skip
+            with gr.Row(elem_id="lc-ask-with"):
+                narrow: dict[str, Any] = {"filterable": False, "container": False, "min_width": 0}
+                self.preset = gr.Dropdown(
+                    preset_choices(), value="", label=_("Preset"), elem_id="lc-chat-preset", **narrow
+                )
+                self.llm = gr.Dropdown(
+                    llm_choices(assembly), value="", label=_("Language model"), elem_id="lc-chat-llm", **narrow
+                )
+                small: dict[str, Any] = {"size": "sm", "min_width": 0}
+                self.new = gr.Button(_("New chat"), elem_id="lc-new", **small)
+                self.send = gr.Button(_("Ask"), variant="primary", elem_id="lc-send", **small)
+                self.stop = gr.Button(_("Stop"), variant="stop", visible=False, elem_id="lc-stop", **small)
 
     def outputs(self, panel: gr.HTML) -> list[Any]:
         """Return the components whose values `View.values` returns; `panel` is the side panel."""
@@ -236,42 +202,8 @@ class View:
             *(gr.skip() if value is None else value for value in (self.log, self.live, self.panel)),
             gr.update(visible=not self.busy),
             gr.update(visible=self.busy),
-            *(hide_card() if self.proposed is None else show_card(self.proposed)),
+            *card_values(self.proposed),
         )
-
-
-def chat_column(assembly: Assembly, script: str) -> ChatColumn:
-    """Create the column's components."""
-    where = gr.HTML("", elem_id="lc-where", js_on_load=script, visible="hidden")
-    with gr.Column(elem_id="lc-chat"):
-        log = gr.HTML(empty_chat(assembly), elem_id="lc-log", js_on_load=script)
-        live = gr.HTML("", elem_id="lc-live")
-    consent = consent_card()
-    with gr.Column(elem_id="lc-ask"):
-        scope = scope_line(script)
-        question = gr.Textbox(
-            elem_id="lc-question",
-            placeholder=_("Ask your documents"),
-            label=_("Your question"),
-            show_label=False,
-            lines=1,
-            max_lines=6,
-            container=False,
-            autofocus=True,
-        )
-        with gr.Row(elem_id="lc-ask-with"):
-            preset = gr.Dropdown(
-                preset_choices(), value="", label=_("Preset"), elem_id="lc-chat-preset", filterable=False,
-                container=False, min_width=0,
-            )  # fmt: skip
-            llm = gr.Dropdown(
-                llm_choices(assembly), value="", label=_("Language model"), elem_id="lc-chat-llm", filterable=False,
-                container=False, min_width=0,
-            )  # fmt: skip
-            new = gr.Button(_("New chat"), size="sm", min_width=0, elem_id="lc-new")
-            send = gr.Button(_("Ask"), variant="primary", size="sm", min_width=0, elem_id="lc-send")
-            stop = gr.Button(_("Stop"), variant="stop", size="sm", min_width=0, visible=False, elem_id="lc-stop")
-    return ChatColumn(where, log, live, question, send, stop, new, consent, preset, llm, scope)
 
 
 def preset_choices() -> list[tuple[str, str]]:
@@ -365,12 +297,7 @@ def activity(event: Event) -> str | None:
             return _("waiting for your consent")
         case Condensed() | Retrieved() | Retried() | Searched() | Evaluated() | Decided() | Refined() | Reconciled():
             return _(WORKING)
-        case SearchBegun() | Generated() | Verified() | Answered() | Warned() | RunStarted() | RunFinished():
-            return None
-        case AnswerPiece() | GradePiece() | PointPiece() | PlainPromptCounted() | Computed():
-            return None
-        case _:
-            assert_never(event)
+    return None
 
 
 def changes_panel(event: Event) -> bool:

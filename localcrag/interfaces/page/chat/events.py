@@ -13,7 +13,7 @@ from localcrag.app.assembly import Assembly
 from localcrag.app.chats import AnswerJob, Conversations
 from localcrag.interfaces.page import feedback, renderers, run_panel
 from localcrag.interfaces.page.chat import chat
-from localcrag.interfaces.page.chat.chat import ChatColumn, hide_card
+from localcrag.interfaces.page.chat.chat import ChatColumn, card_values
 from localcrag.interfaces.page.handlers import (
     EXCLUSIVE,
     LATEST,
@@ -22,10 +22,10 @@ from localcrag.interfaces.page.handlers import (
     QUEUED,
     VERDICTS,
     Tabs,
-    or_show_error,
     release_buttons,
     session,
 )
+from localcrag.interfaces.page.renderers import TEMPLATES
 from localcrag.records.enums import Preset
 from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.records.run import Chat
@@ -108,7 +108,7 @@ class ChatEvents:
         column.new.click(self.new_chat, None, outputs, **each)
         card = column.consent
         gr.on([card.send.click, card.query.submit], self.say, [column.where, card.query], card.outputs, **PARALLEL)
-        card.refuse.click(self.refuse, [column.where], card.outputs, **PARALLEL)
+        card.refuse.click(self.say, [column.where], card.outputs, **PARALLEL)
         self.choices.wire(at.listing)
         self.leaves(at.collection.input)
         at.chats.submit(self.rename, [at.collection], [at.chats], **QUEUED)
@@ -134,7 +134,7 @@ class ChatEvents:
         if not text:
             return *self._unchanged(), gr.skip()
         chat_id = self._chat(inputs, request, follow_up=True)
-        or_show_error(lambda: self.conversations.ask(chat_id, text))
+        self.conversations.ask(chat_id, text)
         # The box is emptied here and not when the answer is there: text typed while it is written must stay.
         return *self._show(chat_id, request), ""
 
@@ -147,20 +147,18 @@ class ChatEvents:
         chat_id = self._chat(inputs, request, follow_up=not number)
         if number:
             read_all = bool(getattr(event, "read_all", False))
-            or_show_error(lambda: self.conversations.ask_again(chat_id, number, question or None, read_all=read_all))
+            self.conversations.ask_again(chat_id, number, question or None, read_all=read_all)
         else:
-            or_show_error(lambda: self.conversations.ask(chat_id, question))
+            self.conversations.ask(chat_id, question)
         return self._show(chat_id, request)
 
     def ask_selection(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
         """Answer a run's question again, with sentences and passages that a person forced in or out."""
-        run = or_show_error(lambda: self._assembly.runs.get(str(event.run_id)))
+        run = self._assembly.runs.get(str(event.run_id))
         choice = run_panel.parse_choice(event)
-        chat_id = chat_number(where) or or_show_error(lambda: self._assembly.chats.begin(run.collection)).id
-        or_show_error(
-            lambda: self.conversations.ask_selection(
-                chat_id, run.question, lambda: self._assembly.answer_selection(run.run_id, choice)
-            )
+        chat_id = chat_number(where) or self._assembly.chats.begin(run.collection).id
+        self.conversations.ask_selection(
+            chat_id, run.question, lambda: self._assembly.answer_selection(run.run_id, choice)
         )
         return self._show(chat_id, request)
 
@@ -179,7 +177,7 @@ class ChatEvents:
             gr.update(choices=collections, value=opened.collection),
             opened.preset or "",
             gr.update(choices=llms, value=opened.llm or ""),
-            *or_show_error(lambda: chat.scope_values(self._assembly, opened.collection, opened.restriction)),
+            *chat.scope_values(self._assembly, opened.collection, opened.restriction),
         )
 
     def follow(self, request: gr.Request) -> Iterator[Values]:
@@ -211,7 +209,7 @@ class ChatEvents:
         # Gradio reports a dropdown's value also when it loses the focus.
         if shown and shown.collection == collection:
             return *self._unchanged(), gr.skip(), gr.skip()
-        everywhere = or_show_error(lambda: chat.scope_values(self._assembly, collection, EVERYWHERE))
+        everywhere = chat.scope_values(self._assembly, collection, EVERYWHERE)
         return *self._show(None, request), *everywhere
 
     def new_chat(self, request: gr.Request) -> Values:
@@ -223,17 +221,11 @@ class ChatEvents:
         if answering := self._answering(where):
             answering.stop()
 
-    def say(self, where: str, query: str) -> Values:
-        """Send the query to the web, as the person has left it."""
+    def say(self, where: str, query: str | None = None) -> Values:
+        """Send the query to the web, as the person has left it; without one, send nothing."""
         if answering := self._answering(where):
             answering.consent.say(query)
-        return hide_card()
-
-    def refuse(self, where: str) -> Values:
-        """Send no query to the web."""
-        if answering := self._answering(where):
-            answering.consent.say(None)
-        return hide_card()
+        return card_values(None)
 
     def earlier(self, where: str, request: gr.Request) -> Any:
         """Show all turns of a chat, now and after each answer."""
@@ -244,17 +236,17 @@ class ChatEvents:
     def like(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
         """Label an answer as good or bad, and show its run in the panel."""
         run_id = str(event.run_id)
-        or_show_error(lambda: self._assembly.learning.label(run_id, LabelKind.ANSWER, good=VERDICTS[event.good]))
-        return self.log(where, request), or_show_error(lambda: feedback.run_panel_by_id(self._assembly, run_id))
+        self._assembly.learning.label(run_id, LabelKind.ANSWER, good=VERDICTS[event.good])
+        return self.log(where, request), feedback.run_panel_by_id(self._assembly, run_id)
 
     def show_version(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
         """Show another version of a turn, with the turns that follow it, and its run in the panel."""
         chat_id, turn = chat_number(where), int(event.turn)
         if chat_id is None:
             return gr.skip(), gr.skip()
-        or_show_error(lambda: self.conversations.show(chat_id, turn))
-        shown = or_show_error(lambda: self._assembly.chats.turns(chat_id, turn))
-        return self.log(where, request), or_show_error(lambda: chat.last_panel(self._assembly, shown[-1:]))
+        self.conversations.show(chat_id, turn)
+        shown = self._assembly.chats.turns(chat_id, turn)
+        return self.log(where, request), chat.last_panel(self._assembly, shown[-1:])
 
     def log(self, where: str, request: gr.Request) -> Any:
         """Return a chat's finished turns with their current labels; skip if the tab shows another chat."""
@@ -262,37 +254,33 @@ class ChatEvents:
         if shown and shown.chat_id != chat_number(where):
             return gr.skip()
         whole = bool(shown and shown.whole)
-        return or_show_error(
-            lambda: chat.log_html(self._assembly, chat_number(where), self._answering(where), whole=whole)
-        )
+        return chat.log_html(self._assembly, chat_number(where), self._answering(where), whole=whole)
 
     def listed(self, collection: str) -> str:
         """Return the list of chats, first those of the collection that is shown."""
-        return or_show_error(lambda: renderers.chats(self._assembly.chats.chats(), collection))
+        return renderers.chats(self._assembly.chats.chats(), collection)
 
     def search(self, collection: str, event: gr.EventData) -> str:
         """Return the list of the chats that contain the words that were searched for."""
         words = str(event.words)
-        return or_show_error(lambda: renderers.chats(self._assembly.chats.chats(words), collection, words))
+        return renderers.chats(self._assembly.chats.chats(words), collection, words)
 
     def left(self) -> str:
         """Return the line on what has left this computer, and whether the models are unloaded."""
-        away = self._assembly.models.any_unloaded()
-        return or_show_error(
-            lambda: renderers.status_lines(egress.summary_line(self._assembly.egress.summary()), away=away)
-        )
+        away, line = self._assembly.models.any_unloaded(), egress.summary_line(self._assembly.egress.summary())
+        return TEMPLATES.get_template("documents/unloaded.html").render(line=line, away=away)
 
     def rename(self, collection: str, event: gr.EventData) -> str:
         """Give a chat another title."""
         store = self._assembly.chats
-        or_show_error(lambda: store.change(replace(store.chat(int(event.chat)), title=str(event.title).strip())))
+        store.change(replace(store.chat(int(event.chat)), title=str(event.title).strip()))
         return self.listed(collection)
 
     def delete(self, where: str, collection: str, event: gr.EventData, request: gr.Request) -> Values:
         """Delete a chat, and stop the answer that is being written in it."""
         gone = int(event.chat)
         self.stop(str(gone))
-        or_show_error(lambda: self._assembly.chats.delete(gone))
+        self._assembly.chats.delete(gone)
         shown = self._show(None, request) if gone == chat_number(where) else self._unchanged()
         return *shown, self.listed(collection)
 
@@ -300,7 +288,7 @@ class ChatEvents:
         """Return a chat as a file for the page's script to save."""
         chat_id, form = int(event.chat), ExportForm(str(event.form))
         store = self._assembly.chats
-        kept, turns = or_show_error(lambda: (store.chat(chat_id), store.turns(chat_id)))
+        kept, turns = store.chat(chat_id), store.turns(chat_id)
         text = export(kept, turns, chat.stored_runs(self._assembly, turns), form)
         return renderers.download(kept.title, form.value, TYPES[form], text)
 
@@ -309,8 +297,9 @@ class ChatEvents:
         column = self.at.column
         if there := chat_number(inputs[column.where]):
             shown, wanted = self._chats().get(there), inputs.get(self.at.collection)
+            offered = self._assembly.collections.offered()
             # The question may arrive before the event that leaves the shown chat for a collection that was just chosen.
-            if not (follow_up and shown and shown.collection != wanted and wanted in self._offered()):
+            if not (follow_up and shown and shown.collection != wanted and wanted in offered):
                 return there
         # On a page that was just loaded, the question may arrive before the chat that its address names is shown.
         elif (named := chat_number(str(request.query_params.get("chat", "")))) and named in self._chats():
@@ -318,13 +307,10 @@ class ChatEvents:
         preset, llm = parse_preset(inputs[column.preset]), inputs[column.llm] or None
         within = chat.read_scope(inputs[column.scope.chosen])
         begin = self._assembly.chats.begin
-        return or_show_error(lambda: begin(inputs[self.at.collection], preset=preset, llm=llm, restriction=within)).id
+        return begin(inputs[self.at.collection], preset=preset, llm=llm, restriction=within).id
 
     def _chats(self) -> dict[int, Chat]:
-        return {one.id: one for one in or_show_error(self._assembly.chats.chats)}
-
-    def _offered(self) -> list[str]:
-        return or_show_error(self._assembly.collections.offered)
+        return {one.id: one for one in self._assembly.chats.chats()}
 
     def _answering(self, where: str) -> AnswerJob | None:
         chat_id = chat_number(where)
@@ -352,9 +338,7 @@ class ChatEvents:
             yield self._opened(shown)
 
     def _opened(self, shown: _Shown) -> Values:
-        return or_show_error(
-            lambda: chat.opened_view(self._assembly, shown.chat_id, shown.answering, whole=shown.whole)
-        ).values()
+        return chat.opened_view(self._assembly, shown.chat_id, shown.answering, whole=shown.whole).values()
 
 
 class ChatChoices:
@@ -377,19 +361,15 @@ class ChatChoices:
         """Save another preset or language model for a chat's next questions."""
         chat_id, store = chat_number(where), self._assembly.chats
         if chat_id:
-            now = or_show_error(lambda: store.chat(chat_id))
+            now = store.chat(chat_id)
             then = replace(now, preset=parse_preset(preset), llm=llm or None)
             # Gradio reports a dropdown's value also when it loses the focus.
             if then != now:
-                or_show_error(lambda: store.change(then))
+                store.change(then)
 
     def unfold(self, collection: str, chosen: str) -> str:
         """Return the line with its form open."""
-        return or_show_error(
-            lambda: chat.scope_html(
-                chat.read_scope(chosen), self._assembly.collections.documents(collection), form=True
-            )
-        )
+        return chat.scope_html(chat.read_scope(chosen), self._assembly.collections.documents(collection), form=True)
 
     def restrict(self, where: str, collection: str, event: gr.EventData) -> tuple[str, str]:
         """Restrict a chat's next questions to the documents that the form describes."""
@@ -403,10 +383,10 @@ class ChatChoices:
         return self._put(where, collection, lambda: Restriction(documents=tuple(map(str, event.names))))
 
     def _put(self, where: str, collection: str, make: Callable[[], Restriction]) -> tuple[str, str]:
-        restriction, store, chat_id = or_show_error(make), self._assembly.chats, chat_number(where)
+        restriction, store, chat_id = make(), self._assembly.chats, chat_number(where)
         if chat_id:
-            or_show_error(lambda: store.change(replace(store.chat(chat_id), restriction=restriction)))
-        return or_show_error(lambda: chat.scope_values(self._assembly, collection, restriction))
+            store.change(replace(store.chat(chat_id), restriction=restriction))
+        return chat.scope_values(self._assembly, collection, restriction)
 
 
 def chat_number(where: str) -> int | None:

@@ -11,7 +11,6 @@ import dataclasses
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import latex2mathml.converter
@@ -25,10 +24,9 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from localcrag.app import samples
 from localcrag.app.assembly import Assembly
 from localcrag.app.egress import may_leave, outgoing
-from localcrag.interfaces.page.renderers import TEMPLATES, message
+from localcrag.interfaces.page.renderers import TEMPLATES, or_message
 from localcrag.records.enums import Action, Origin, Skill
-from localcrag.records.errors import LocalcragError
-from localcrag.records.models import Model, ModelState
+from localcrag.records.models import ModelState
 from localcrag.records.passages import Evidence, Source
 from localcrag.records.run import ChatTurn, Run, TurnState
 from localcrag.records.wording import MARKS
@@ -157,14 +155,9 @@ def _write_note(_: Any, tokens: list[Any], at: int, options: Any, about: Mapping
     before = _letters("".join(token.content for token in tokens[:at]))
     # The note is about the sentence right before it, that is, the one with which the text up to the note ends. Only
     # letters and digits are compared, since Markdown has changed the rest.
-    why = next(
-        (
-            support.why
-            for support in (run.support if run else ())
-            if support.backing is _NOTES[note] and before.endswith(_letters(_CITATION.sub("", support.sentence)))
-        ),
-        "",
-    )
+    supports = [one for one in (run.support if run else ()) if one.backing is _NOTES[note]]
+    ends = (one.why for one in supports if before.endswith(_letters(_CITATION.sub("", one.sentence))))
+    why = next(ends, "")
     return _MARK.format(backing=_NOTES[note].value, note=gettext(note), why=why)
 
 
@@ -175,20 +168,16 @@ def _letters(text: str) -> str:
 _READER = _reader()
 
 
+@or_message
 def empty_chat(assembly: Assembly) -> str:
     """Return the first screen, which is shown instead of a chat without turns and offers first steps."""
-    try:
-        servers = outgoing(assembly)
-        elsewhere = {name for server in servers for name in server.collections}
-        # Servers on other computers are not asked, so that this screen appears even if one of them does not answer.
-        counts = {
-            name: len(assembly.collections.documents(name))
-            for name in assembly.collections.names()
-            if name not in elsewhere
-        }
-    except LocalcragError as error:
-        return message(str(error))
+    servers = outgoing(assembly)
+    elsewhere = {name for server in servers for name in server.collections}
+    # Servers on other computers are not asked, so that this screen appears even if one of them does not answer.
+    own = [name for name in assembly.collections.names() if name not in elsewhere]
+    counts = {name: len(assembly.collections.documents(name)) for name in own}
     llm = assembly.settings.llm
+    missing = assembly.library.language_models(ModelState.MISSING)
     return TEMPLATES.get_template("chat/empty_chat.html").render(
         documents=bool(elsewhere) or any(counts.values()),
         samples=counts.get(samples.COLLECTION, 0),
@@ -196,14 +185,9 @@ def empty_chat(assembly: Assembly) -> str:
         questions=samples.first_questions(web=bool(assembly.settings.searxng_url)),
         llm=llm,
         small=Skill.ALONE not in assembly.library.skills(llm),
-        offered=_smallest_download(assembly),
+        offered=min(missing, key=lambda model: model.size, default=None),
         private=may_leave(servers),
     )
-
-
-def _smallest_download(assembly: Assembly) -> Model | None:
-    """Return the smallest language model that can be downloaded and is not installed; None if there is none."""
-    return min(assembly.library.language_models(ModelState.MISSING), key=lambda model: model.size, default=None)
 
 
 def meaning(run: Run) -> str:
@@ -241,33 +225,21 @@ def turn_html(turn: ChatTurn, run: Run | None, *, labels: bool | None = None, bu
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Versions:
-    """The version of a turn that is shown: number `at` of `of`, with the turn numbers of the ones `before` and `after`.
+def _versions(turn: ChatTurn) -> dict[str, object] | None:
+    """Return which version of a turn is shown, for the template; None if it has no other versions.
 
-    `unfinished` is the state of the newest version if another one is shown.
+    It is number `at` of `of`, with the turn numbers of the ones `before` and `after`. `unfinished` is the state of the
+    newest version if another one is shown.
     """
-
-    at: int
-    of: int
-    before: int | None
-    after: int | None
-    unfinished: str | None
-
-
-def _versions(turn: ChatTurn) -> _Versions | None:
-    """Return which version of a turn is shown; None if it has no other versions."""
     if not turn.versions:
         return None
     numbers = [version.number for version in turn.versions]
     at, newest = numbers.index(turn.number), turn.versions[-1]
-    return _Versions(
-        at=at + 1,
-        of=len(numbers),
-        before=numbers[at - 1] if at else None,
-        after=numbers[at + 1] if turn.number != newest.number else None,
-        unfinished=newest.state.value if turn.number != newest.number else None,
-    )
+    older = turn.number != newest.number
+    return {
+        "at": at + 1, "of": len(numbers), "before": numbers[at - 1] if at else None,
+        "after": numbers[at + 1] if older else None, "unfinished": newest.state.value if older else None,
+    }  # fmt: skip
 
 
 def turns_html(

@@ -26,25 +26,7 @@ from starlette.datastructures import MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from localcrag.app.web_search import SlidingMinuteLimit
-from localcrag.interfaces.api.middleware import (
-    BUSY,
-    MAX_BODY,
-    MAX_LARGE_REQUESTS,
-    MAX_REQUESTS,
-    SMALL_BODY,
-    AccessChecks,
-    IncomingBody,
-    Refusal,
-    ResponseHeaders,
-    addresses,
-    content_length,
-    content_security_policy,
-    forward_buffered,
-    is_other_user,
-    plain_text_refusal,
-    refuse,
-    too_large,
-)
+from localcrag.interfaces.api import middleware
 from localcrag.interfaces.page.handlers import DownloadFiles
 from localcrag.interfaces.page.server.handoff import DownloadRoute, HandoffRoute, Take
 
@@ -70,11 +52,11 @@ def _uploaded(path: str, uploads: Path) -> bool:
 API = "/gradio_api/"
 
 
-def gradio_refusal(refusal: Refusal, scope: Scope) -> tuple[str, str]:
+def gradio_refusal(refusal: middleware.Refusal, scope: Scope) -> tuple[str, str]:
     """Return a refusal’s media type and text, in Gradio’s format for paths of its API."""
     if scope["path"].startswith(API):
         return "application/json", json.dumps({"detail": refusal.sentence})
-    return plain_text_refusal(refusal, scope)
+    return middleware.plain_text_refusal(refusal, scope)
 
 
 MAX_UPLOAD = 4_000_000_000
@@ -88,7 +70,7 @@ UPLOADS_PER_MINUTE = 600
 MAX_CONTENT_TYPE = 200
 """Longest content type of an upload, in bytes; its boundary has at most 70 characters (RFC 2046, 5.1.1)."""
 UPLOAD = "/gradio_api/upload"
-MALFORMED = Refusal(400, "The request is not what localcrag’s page sends. Load the page again.")
+MALFORMED = middleware.Refusal(400, "The request is not what localcrag’s page sends. Load the page again.")
 
 
 @dataclass(slots=True)
@@ -101,7 +83,7 @@ class RequestBodies:
     app: ASGIApp
     uploads: Path
     now: Callable[[], float] = time.monotonic
-    _clicks: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(MAX_LARGE_REQUESTS))
+    _clicks: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(middleware.MAX_LARGE_REQUESTS))
     _uploads: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(UPLOADS_AT_ONCE))
     _waiting: int = 0
     _rate: SlidingMinuteLimit = field(init=False)
@@ -114,8 +96,8 @@ class RequestBodies:
         if scope["type"] != "http" or scope["method"] != "POST":
             await self.app(scope, receive, send)
             return
-        if self._waiting >= MAX_REQUESTS:
-            await refuse(BUSY, scope, send, gradio_refusal)
+        if self._waiting >= middleware.MAX_REQUESTS:
+            await middleware.refuse(middleware.BUSY, scope, send, gradio_refusal)
             return
         self._waiting += 1
         try:
@@ -123,39 +105,41 @@ class RequestBodies:
                 async with self._uploads:
                     await self._upload(scope, receive, send)
             # A request that declares no size counts as large.
-            elif 0 <= content_length(scope) <= SMALL_BODY:
-                await self._click(scope, receive, send, SMALL_BODY)
+            elif 0 <= middleware.content_length(scope) <= middleware.SMALL_BODY:
+                await self._click(scope, receive, send, middleware.SMALL_BODY)
             else:
                 async with self._clicks:
-                    await self._click(scope, receive, send, MAX_BODY)
+                    await self._click(scope, receive, send, middleware.MAX_BODY)
         finally:
             self._waiting -= 1
 
     async def _click(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
-        body = IncomingBody(receive, self.now, most)
-        await forward_buffered(body, self.app, scope, send, wording=gradio_refusal, refused=self._refused)
+        body = middleware.IncomingBody(receive, self.now, most)
+        await middleware.forward_buffered(body, self.app, scope, send, wording=gradio_refusal, refused=self._refused)
 
-    def _refused(self, payload: bytes) -> Refusal | None:
+    def _refused(self, payload: bytes) -> middleware.Refusal | None:
         try:
             content = json.loads(payload)
             ours = all_uploaded(content, self.uploads)
         except (ValueError, RecursionError):
             return MALFORMED
         return (
-            None if ours else Refusal(400, "The request names a file that was not uploaded. Drop the file once more.")
+            None
+            if ours
+            else middleware.Refusal(400, "The request names a file that was not uploaded. Drop the file once more.")
         )
 
     async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
         room = min(MAX_UPLOAD, max(shutil.disk_usage(self.uploads.parent).free - MIN_FREE, 0))
-        body = IncomingBody(receive, self.now, room)
+        body = middleware.IncomingBody(receive, self.now, room)
         if len(dict(scope["headers"]).get(b"content-type", b"")) > MAX_CONTENT_TYPE:
-            await refuse(MALFORMED, scope, send, gradio_refusal)
+            await middleware.refuse(MALFORMED, scope, send, gradio_refusal)
             return
         left = self._rate.claim(UPLOADS_PER_MINUTE)
-        if left or content_length(scope) > room:
-            body.refusal = _rate_limited(left) if left else too_large(room)
+        if left or middleware.content_length(scope) > room:
+            body.refusal = _rate_limited(left) if left else middleware.too_large(room)
             await body.drain()
-            await refuse(body.refusal, scope, send, gradio_refusal)
+            await middleware.refuse(body.refusal, scope, send, gradio_refusal)
             return
         # Gradio reads the upload itself, piece by piece. If the body is refused on the way, Gradio is told that the
         # client has disconnected, its response is dropped, and the refusal is sent instead.
@@ -181,12 +165,12 @@ class RequestBodies:
             if not body.refusal:
                 raise
         if body.refusal and not started:
-            await refuse(body.refusal, scope, send, gradio_refusal)
+            await middleware.refuse(body.refusal, scope, send, gradio_refusal)
 
 
-def _rate_limited(left: float) -> Refusal:
+def _rate_limited(left: float) -> middleware.Refusal:
     seconds = math.ceil(left)
-    return Refusal(
+    return middleware.Refusal(
         429,
         f"More than {UPLOADS_PER_MINUTE} uploads came within a minute. Drop the files again in {seconds} s.",
         retry_after=seconds,
@@ -250,12 +234,12 @@ class _Page:
         body = clean_page(b"".join(self.parts), nonce)
         headers = MutableHeaders(scope=self.start)
         headers["content-length"] = str(len(body))
-        headers["content-security-policy"] = content_security_policy(nonce)
+        headers["content-security-policy"] = middleware.content_security_policy(nonce)
         await self.send(self.start)
         await self.send({"type": "http.response.body", "body": body})
 
 
-OPEN = addresses(
+OPEN = middleware.addresses(
     ("GET", "/"),
     ("HEAD", "/"),
     # Gradio's own script, style and pictures.
@@ -288,8 +272,10 @@ Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 def with_access_checks(app: ASGIApp, port: int, uploads: Path, inner: Inner = IndexPage) -> ASGIApp:
     """Return the app behind its access checks; `inner` wraps the app directly, inside all of them."""
     inside = RequestBodies(inner(app), uploads)
-    return ResponseHeaders(
-        AccessChecks(app=inside, port=port, is_other_user=is_other_user, open=OPEN, wording=gradio_refusal)
+    return middleware.ResponseHeaders(
+        middleware.AccessChecks(
+            app=inside, port=port, is_other_user=middleware.is_other_user, open=OPEN, wording=gradio_refusal
+        )
     )
 
 

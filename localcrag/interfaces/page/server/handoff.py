@@ -6,7 +6,6 @@ serves exported files, each once. `Presence` opens the app's window and keeps th
 
 from __future__ import annotations
 
-import json
 import sys
 import threading
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from pydantic import TypeAdapter, ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse
@@ -28,6 +28,7 @@ from localcrag.records.errors import LocalcragError
 
 WRONG_TOKEN = Refusal(403, "Only a later start of this localcrag may hand files over: the token is another one.")
 MALFORMED = Refusal(400, "This is not what a later start of localcrag hands over.")
+HANDED = TypeAdapter(HandOver)
 Take = Callable[[HandOver], None]
 
 
@@ -52,25 +53,13 @@ class HandoffRoute:
     async def _refusal(self, request: Request) -> Refusal | None:
         if not has_token(request.scope, self.token):
             return WRONG_TOKEN
-        handed = _read(await request.body())
-        if handed is None:
-            return MALFORMED
         try:
-            await run_in_threadpool(self.take, handed)
+            await run_in_threadpool(self.take, HANDED.validate_json(await request.body(), strict=True))
+        except ValidationError:
+            return MALFORMED
         except LocalcragError as error:
             return Refusal(422, str(error))
         return None
-
-
-def _read(body: bytes) -> HandOver | None:
-    try:
-        content = json.loads(body)
-        files, ends = content["files"], content["quit"]
-    except (ValueError, TypeError, KeyError):
-        return None
-    if not isinstance(ends, bool) or not isinstance(files, list) or not all(isinstance(one, str) for one in files):
-        return None
-    return HandOver(tuple(files), ends)
 
 
 GONE = Refusal(404, "This file was fetched already, or localcrag has been started anew. Export it once more.")
@@ -117,7 +106,7 @@ class Presence:
         except LocalcragError as error:
             print(f"localcrag: {error}", file=sys.stderr, flush=True)  # noqa: T201
         if shows:
-            self.show()
+            self._window.show()
 
     def take(self, handed: HandOver) -> None:
         """Handle the request of a later start: quit, or add files and show the page. Raises UnreadableDocument."""
@@ -127,15 +116,11 @@ class Presence:
         try:
             self.add(handed)
         finally:
-            self.show()
+            self._window.show()
 
     def add(self, handed: HandOver) -> None:
         """Add the files to the collection that is shown. Raises UnreadableDocument."""
         self._app.documents.add_originals([Path(name) for name in handed.files], self._collection)
-
-    def show(self) -> None:
-        """Open the page's window, or bring it to the front."""
-        self._window.show()
 
     def wait(self) -> None:
         """Wait until the app is interrupted or asked to quit, or its window is closed and no work is left."""

@@ -148,17 +148,12 @@ def _reset_uploads(uploads: Path) -> None:
     uploads.mkdir(parents=True, exist_ok=True, mode=0o700)
 
 
-def _free_port() -> int:
-    for port in range(FIRST_PORT, FIRST_PORT + PORTS_TRIED):
-        if is_free(port):
-            return port
-    last = FIRST_PORT + PORTS_TRIED - 1
-    raise SettingsError(f"No port between {FIRST_PORT} and {last} is free on {HOST}. Name another with --port.")
-
-
 def _choose_port(port: int | None) -> int:
     """Return the given port, or the first free one if none is given. Raises SettingsError."""
-    if port is None:
-        return _free_port()
-    require_free(port)
-    return port
+    if port is not None:
+        require_free(port)
+        return port
+    last = FIRST_PORT + PORTS_TRIED - 1
+    if free := next(filter(is_free, range(FIRST_PORT, last + 1)), None):
+        return free
+    raise SettingsError(f"No port between {FIRST_PORT} and {last} is free on {HOST}. Name another with --port.")

@@ -16,7 +16,7 @@ from localcrag.app.feedback import PastQuestions
 from localcrag.app.shared_state import CurrentSettings
 from localcrag.interfaces.page import renderers
 from localcrag.interfaces.page.chat.chat import preset_name
-from localcrag.interfaces.page.handlers import LATEST, PRIVATE, QUEUED, showing_errors
+from localcrag.interfaces.page.handlers import LATEST, PRIVATE, QUEUED
 from localcrag.records.enums import ConflictRule, Policy, Preset, RefinerKind, Strictness, StripMode
 from localcrag.records.errors import LocalcragError
 from localcrag.records.thresholds import PRESETS
@@ -66,36 +66,6 @@ class LiveFields:
         return [gr.skip() if was == now else now for was, now in zip(shown, values, strict=True)]
 
 
-LABELS = {
-    ConflictRule.SHOW_BOTH: gettext_noop("both"),
-    ConflictRule.DOCUMENTS: gettext_noop("the documents"),
-    ConflictRule.WEB: gettext_noop("the web"),
-    ConflictRule.NEWER: gettext_noop("the newer"),
-    ConflictRule.MORE_RELEVANT: gettext_noop("more relevant"),
-}
-
-
-def conflict_choice(in_use: CurrentSettings, in_force: LiveFields) -> None:
-    """Create the choice of the conflict rule, which applies from the next question on."""
-    choice = gr.Dropdown(
-        [(_(label), rule.value) for rule, label in LABELS.items()],
-        value=in_use.now.conflict_rule.value,
-        label=_("Where documents and web disagree, use"),
-        interactive=True,
-        filterable=False,
-        elem_id="lc-conflict-rule",
-    )
-
-    def use(name: str) -> None:
-        # Gradio reports a dropdown's value also when it loses the focus.
-        if name != in_use.now.conflict_rule.value:
-            with showing_errors():
-                in_use.change(conflict_rule=name)
-
-    in_force.add(choice, lambda _: in_use.now.conflict_rule.value)
-    choice.input(use, [choice], None, **LATEST)
-
-
 def preset_choice(
     settings: CollectionSettings, past: PastQuestions, page: gr.Blocks, in_force: LiveFields, collection: gr.Dropdown
 ) -> None:
@@ -112,12 +82,11 @@ def preset_choice(
     effect = gr.HTML("", elem_id="lc-preset-effect")
 
     def use(name: str, of: str) -> tuple[Any, Any]:
-        with showing_errors():
-            before = settings.preset(of)
-            if before is Preset(name):
-                # Gradio may report the same choice twice; the effect that the first one showed must stay.
-                return gr.skip(), gr.skip()
-            settings.set_preset(Preset(name), of)
+        before = settings.preset(of)
+        if before is Preset(name):
+            # Gradio may report the same choice twice; the effect that the first one showed must stay.
+            return gr.skip(), gr.skip()
+        settings.set_preset(Preset(name), of)
         text = " ".join(
             part for part in (describe_limits(past, of), describe_changes(past, before, Preset(name), of)) if part
         )
@@ -188,6 +157,13 @@ REFINERS = {
     RefinerKind.STRIPS: gettext_noop("the reranker"),
     RefinerKind.LLM: gettext_noop("the language model (needs a capable one)"),
 }
+CONFLICT_RULES = {
+    ConflictRule.SHOW_BOTH: gettext_noop("both"),
+    ConflictRule.DOCUMENTS: gettext_noop("the documents"),
+    ConflictRule.WEB: gettext_noop("the web"),
+    ConflictRule.NEWER: gettext_noop("the newer"),
+    ConflictRule.MORE_RELEVANT: gettext_noop("more relevant"),
+}
 
 
 def answer_settings(in_use: CurrentSettings, in_force: LiveFields) -> gr.Dropdown:
@@ -228,6 +204,14 @@ def answer_settings(in_use: CurrentSettings, in_force: LiveFields) -> gr.Dropdow
                 info=_("For slow machines: steps that do not fit are skipped, and the answer says which."),
             ),
         }
+    controls["conflict_rule"] = gr.Dropdown(
+        [(_(label), rule.value) for rule, label in CONFLICT_RULES.items()],
+        value=settings.conflict_rule.value,
+        label=_("Where documents and web disagree, use"),
+        interactive=True,
+        filterable=False,
+        elem_id="lc-conflict-rule",
+    )
     for name, control in controls.items():
         in_force.add(control, _reader(in_use, name))
         # Only the last value counts, even if an earlier digit of a number is still being saved.
@@ -251,7 +235,6 @@ def _saver(in_use: CurrentSettings, name: str) -> Any:
         # Gradio reports a dropdown's value also when it loses the focus.
         if value == _field_value(in_use.now, name):
             return
-        with showing_errors():
-            in_use.change(**{name: None if value == "" else value})
+        in_use.change(**{name: None if value == "" else value})
 
     return save

@@ -13,7 +13,7 @@ from localcrag.app.models import hardware
 from localcrag.app.models.hardware import memory
 from localcrag.app.models.library import ModelInstaller
 from localcrag.interfaces.page import renderers
-from localcrag.interfaces.page.handlers import LATEST, PARALLEL, or_show_error, release_buttons
+from localcrag.interfaces.page.handlers import LATEST, PARALLEL, release_buttons
 from localcrag.interfaces.page.renderers import TEMPLATES
 from localcrag.interfaces.page.settings.answers import LiveFields
 from localcrag.records.errors import LocalcragError
@@ -25,15 +25,24 @@ from localcrag.text.translation import ngettext
 class ModelsTab:
     """The list of models, and the handlers of its buttons and fields."""
 
-    def __init__(self, assembly: Assembly) -> None:
+    def __init__(self, assembly: Assembly, script: str, in_force: LiveFields) -> None:
         self._assembly = assembly
         self._wanted = ModelInstaller(assembly.library, self._use)
         self.embeddings = ReindexingTasks(assembly.collections.reindex)
-
-    def show(self, script: str, in_force: LiveFields) -> None:
-        """Create the components and connect them."""
         self.listing = gr.HTML("", elem_id="lc-models", js_on_load=script)
-        address, key, look, report = _server_fields()
+        with gr.Accordion(_("Models on your own server"), open=False, elem_id="lc-servers"):
+            with gr.Row():
+                words = _("Ollama, LM Studio, llama-server, vLLM and others. Leave it empty to look on this computer.")
+                address = gr.Textbox(
+                    label=_("Address of the server"), placeholder="http://127.0.0.1:11434", elem_id="lc-server-address",
+                    info=words,
+                )  # fmt: skip
+                key = gr.Textbox(
+                    label=_("API key (optional)"), type="password", elem_id="lc-server-key",
+                    info=_("Stored in a file that only you can read, and sent only to this server."),
+                )  # fmt: skip
+            look = gr.Button(_("Find models"), size="sm", elem_id="lc-server-look")
+            report = gr.HTML("", elem_id="lc-server-report")
         with gr.Row():
             threads = gr.Number(
                 self._assembly.settings.threads, minimum=0, maximum=1024, precision=0, label=_("Threads"),
@@ -50,8 +59,7 @@ class ModelsTab:
         release_buttons(done)
         for number, name in ((threads, "threads"), (window, "context_tokens")):
             in_force.add(number, self._now(name))
-            entered = [number.submit, number.blur]
-            gr.on(entered, self._saver(name), [number], [self.listing], **LATEST)
+            gr.on([number.submit, number.blur], self._saver(name), [number], [self.listing], **LATEST)
 
     def wire(self, event: Any) -> None:
         """Show the progress of downloads and re-indexing after an event."""
@@ -60,17 +68,11 @@ class ModelsTab:
         for before in (event, downloaded):
             before.success(self.follow_embeddings, None, [self.listing], **PARALLEL)
 
+    @renderers.or_message
     def listed(self) -> str:
         """Return the current list of models."""
         assembly = self._assembly
-        settings = assembly.settings
-        try:
-            models = assembly.library.models()
-            speeds = assembly.runs.speeds()
-            to_reindex = assembly.collections.embedders.to_reindex()
-            own = assembly.collection_settings.embedders()
-        except LocalcragError as error:
-            return renderers.message(str(error))
+        settings, models = assembly.settings, assembly.library.models()
         return TEMPLATES.get_template("settings/models.html").render(
             models=models,
             sets=assembly.library.manifest.sets,
@@ -85,12 +87,12 @@ class ModelsTab:
                 ModelRole.EMBEDDER: _("Embedding model: finds passages"),
             },
             downloads={one.name: one for one in self._wanted.downloads.items()},
-            speeds=speeds,
+            speeds=assembly.runs.speeds(),
             memory=memory(),
             machine=assembly.models.describe_hardware(),
             graphics=hardware.report(),
-            to_reindex=to_reindex,
-            own_embedders=own,
+            to_reindex=assembly.collections.embedders.to_reindex(),
+            own_embedders=assembly.collection_settings.embedders(),
             collections=assembly.collections.names(),
             embedder_in_use=settings.embedder,
             embeddings={one.name: one for one in self.embeddings.items()},
@@ -109,7 +111,7 @@ class ModelsTab:
 
     def get(self, event: gr.EventData) -> str:
         """Download a model, and use it as soon as it is complete."""
-        or_show_error(lambda: self._wanted.use(str(event.name)))
+        self._wanted.use(str(event.name))
         return self.listed()
 
     def _now(self, name: str) -> Callable[[str], int]:
@@ -120,7 +122,7 @@ class ModelsTab:
 
         def save(value: float | None) -> str:
             if value is not None and int(value) != getattr(self._assembly.settings, name):
-                or_show_error(lambda: self._assembly.change(**{name: int(value)}))
+                self._assembly.change(**{name: int(value)})
             return self.listed()
 
         return save
@@ -130,17 +132,17 @@ class ModelsTab:
         name = str(event.name)
         match str(event.what):
             case "agree":
-                or_show_error(lambda: self._agree_and_use(name))
+                self._agree_and_use(name)
             case "disagree":
-                or_show_error(lambda: self._assembly.library.servers.disagree(name))
+                self._assembly.library.servers.disagree(name)
             case "use":
-                or_show_error(lambda: self._assembly.models.use(name))
+                self._assembly.models.use(name)
             case "use-set":
-                or_show_error(lambda: self._wanted.use(name))
+                self._wanted.use(name)
             case "get":
                 self._wanted.download(name)
             case "own":
-                or_show_error(lambda: self._give_own(name, str(event.embedder)))
+                self._give_own(name, str(event.embedder))
             case "embed":
                 self.embeddings.reindex(name)
             case "cancel":
@@ -182,20 +184,3 @@ class ModelsTab:
         self._assembly.models.use_set(name)
         for collection in self._assembly.collections.embedders.to_reindex():
             self.embeddings.reindex(collection)
-
-
-def _server_fields() -> tuple[gr.Textbox, gr.Textbox, gr.Button, gr.HTML]:
-    """Create the fields to find model servers with, the button and the report."""
-    with gr.Accordion(_("Models on your own server"), open=False, elem_id="lc-servers"):
-        with gr.Row():
-            address = gr.Textbox(
-                label=_("Address of the server"), placeholder="http://127.0.0.1:11434", elem_id="lc-server-address",
-                info=_("Ollama, LM Studio, llama-server, vLLM and others. Leave it empty to look on this computer."),
-            )  # fmt: skip
-            key = gr.Textbox(
-                label=_("API key (optional)"), type="password", elem_id="lc-server-key",
-                info=_("Stored in a file that only you can read, and sent only to this server."),
-            )  # fmt: skip
-        look = gr.Button(_("Find models"), size="sm", elem_id="lc-server-look")
-        report = gr.HTML("", elem_id="lc-server-report")
-    return address, key, look, report

@@ -7,7 +7,6 @@ The page is built in English, because English texts are the keys of the catalogu
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -15,11 +14,12 @@ import gradio as gr
 
 from localcrag.app.assembly import Assembly
 from localcrag.interfaces.page import feedback, renderers
-from localcrag.interfaces.page.handlers import PARALLEL, PRIVATE, or_show_error
-from localcrag.interfaces.page.settings.answers import LiveFields, answer_settings, conflict_choice, preset_choice
+from localcrag.interfaces.page.handlers import PARALLEL, PRIVATE
+from localcrag.interfaces.page.renderers import TEMPLATES
+from localcrag.interfaces.page.settings.answers import LiveFields, answer_settings, preset_choice
 from localcrag.interfaces.page.settings.models import ModelsTab
 from localcrag.interfaces.page.settings.storage import StorageSettings, web_settings
-from localcrag.interfaces.page.settings.thresholds import threshold_explorer
+from localcrag.interfaces.page.settings.thresholds import ThresholdExplorer
 from localcrag.records.errors import LocalcragError
 from localcrag.text import translation
 
@@ -62,73 +62,60 @@ def _translated(text: Any) -> Any:
     return [(translation.gettext(label) if isinstance(label, str) else label, value) for label, value in text]
 
 
-@dataclass(frozen=True, slots=True)
 class SettingsScreen:
-    """The screen's components that other parts of the page fill or listen to."""
+    """The screen's components; it is hidden until `top` opens it."""
 
-    head: gr.HTML
-    figures: gr.HTML
-    gaps: gr.HTML
-    feedback_list: gr.HTML
-    models: ModelsTab
-    storage: StorageSettings
+    def __init__(self, assembly: Assembly, page: gr.Blocks, top: gr.HTML, collection: gr.Dropdown, script: str) -> None:
+        self._assembly, self._top = assembly, top
+        in_use, own = assembly.current_settings, assembly.collection_settings
+        in_force = LiveFields()
+        with gr.Column(elem_id="lc-settings"):
+            self.head = gr.HTML(renderers.settings_head(), elem_id="lc-settings-head", js_on_load=script)
+            with _tab("answers"):
+                preset_choice(own, assembly.past_questions, page, in_force, collection)
+                policy = answer_settings(in_use, in_force)
+                explorer = ThresholdExplorer(in_use, assembly.past_questions, assembly.calibrations)
+                explorer.wire(policy, collection)
+            with _tab("web"):
+                web_settings(in_use, own, assembly.web, in_force, collection)
+            with _tab("models"):
+                self.models = ModelsTab(assembly, script, in_force)
+            with _tab("data"):
+                self.storage = StorageSettings(assembly)
+                self.storage.show(script)
+            with _tab("questions"):
+                self.figures = gr.HTML("", elem_id="lc-all")
+                self.gaps = gr.HTML("", elem_id="lc-gaps-list", js_on_load=script)
+            with _tab("labels"):
+                self.feedback_list = gr.HTML("", elem_id="lc-said-list", js_on_load=script)
+        in_force.wire(page, top, collection)
 
+    def wire(self, speak: Callable[[str], None]) -> None:
+        """Fill the lists whenever the screen is opened; `speak` switches the page to another language."""
 
-def settings_screen(
-    assembly: Assembly, page: gr.Blocks, top: gr.HTML, collection: gr.Dropdown, script: str
-) -> SettingsScreen:
-    """Create the screen's components; the screen is hidden until `top` opens it."""
-    in_force = LiveFields()
-    with gr.Column(elem_id="lc-settings"):
-        head = gr.HTML(renderers.settings_head(), elem_id="lc-settings-head", js_on_load=script)
-        with _tab("answers"):
-            preset_choice(assembly.collection_settings, assembly.past_questions, page, in_force, collection)
-            policy = answer_settings(assembly.current_settings, in_force)
-            conflict_choice(assembly.current_settings, in_force)
-            threshold_explorer(
-                assembly.current_settings, assembly.past_questions, assembly.calibrations, policy, collection
-            )
-        with _tab("web"):
-            web_settings(assembly.current_settings, assembly.collection_settings, assembly.web, in_force, collection)
-        with _tab("models"):
-            models = ModelsTab(assembly)
-            models.show(script, in_force)
-        with _tab("data"):
-            storage = StorageSettings(assembly)
-            storage.show(script)
-        with _tab("questions"):
-            figures = gr.HTML("", elem_id="lc-all")
-            gaps = gr.HTML("", elem_id="lc-gaps-list", js_on_load=script)
-        with _tab("labels"):
-            text = gr.HTML("", elem_id="lc-said-list", js_on_load=script)
-    in_force.wire(page, top, collection)
-    return SettingsScreen(head, figures, gaps, text, models, storage)
+        def change_language(event: gr.EventData) -> str:
+            chosen = str(event.language)
+            self._assembly.change(language=chosen)
+            speak(chosen)
+            return renderers.settings_head(reload=True)
+
+        shown = [self.figures, self.gaps, self.feedback_list, self.storage.listing]
+        self.head.input(change_language, None, [self.head], **PRIVATE)
+        self._top.select(self.read, None, shown, **PRIVATE)
+        self._top.select(self.models.follow, None, [self.models.listing], **PARALLEL)
+        self._top.select(self.models.follow_embeddings, None, [self.models.listing], **PARALLEL)
+
+    def read(self) -> tuple[str, ...]:
+        """Return the statistics, the gaps, the feedback and the overview of stored data."""
+        assembly = self._assembly
+        try:
+            found = assembly.past_questions.aggregates()
+            figures = TEMPLATES.get_template("settings/all_questions.html").render(found=found)
+            return figures, feedback.gaps(assembly), feedback.label_lists(assembly), self.storage.listed()
+        except LocalcragError as error:
+            return renderers.message(str(error)), "", "", self.storage.listed()
 
 
 def _tab(name: str) -> gr.Column:
     # Gradio's own tabs are not used: on a narrow screen they hide the tabs that do not fit behind an unlabelled button.
     return gr.Column(elem_id=f"lc-tab-{name}", elem_classes="lc-tab")
-
-
-def wire(assembly: Assembly, top: gr.HTML, screen: SettingsScreen, speak: Callable[[str], None]) -> None:
-    """Fill the lists whenever the screen is opened; `speak` switches the page to another language."""
-
-    def read() -> tuple[Any, ...]:
-        try:
-            figures = renderers.all_questions(assembly.past_questions.aggregates())
-            return figures, feedback.gaps(assembly), feedback.label_lists(assembly), screen.storage.listed()
-        except LocalcragError as error:
-            return renderers.message(str(error)), "", "", screen.storage.listed()
-
-    shown = [screen.figures, screen.gaps, screen.feedback_list, screen.storage.listing]
-
-    def change_language(event: gr.EventData) -> str:
-        chosen = str(event.language)
-        or_show_error(lambda: assembly.change(language=chosen))
-        speak(chosen)
-        return renderers.settings_head(reload=True)
-
-    screen.head.input(change_language, None, [screen.head], **PRIVATE)
-    top.select(read, None, shown, **PRIVATE)
-    top.select(screen.models.follow, None, [screen.models.listing], **PARALLEL)
-    top.select(screen.models.follow_embeddings, None, [screen.models.listing], **PARALLEL)

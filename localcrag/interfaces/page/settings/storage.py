@@ -15,13 +15,12 @@ from localcrag.app.health import CheckState, search_server
 from localcrag.app.shared_state import CurrentSettings
 from localcrag.app.web_search import Web
 from localcrag.interfaces.page import renderers
-from localcrag.interfaces.page.handlers import PRIVATE, or_show_error, release_buttons
+from localcrag.interfaces.page.handlers import PRIVATE, release_buttons
 from localcrag.interfaces.page.renderers import TEMPLATES
 from localcrag.interfaces.page.settings.answers import LiveFields
 from localcrag.interfaces.page.steady_blocks import fix_upload_leak
 from localcrag.records.enums import WebMode
 from localcrag.records.errors import LocalcragError
-from localcrag.settings import Settings
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import gettext_noop, ngettext
 
@@ -60,37 +59,27 @@ class StorageSettings:
         text = _("%(name)s is a valid backup and is now in the list below: %(held)s.", name=backup.path.name, held=held)
         return None, self.listed(text)
 
+    @renderers.or_message
     def listed(self, text: str = "", *, wrong: str = "", reload: bool = False) -> str:
         """Return the overview of stored data, below a message (`text`) or an error (`wrong`).
 
         With `reload`, the browser reloads the page, because all of its data has changed.
         """
-        assembly = self._assembly
-        folder = assembly.settings.data_dir.absolute()
-        try:
-            counts = [
-                (_("collections"), len(assembly.collections.names())),
-                (
-                    _("documents"),
-                    sum(len(assembly.collections.documents(name)) for name in assembly.collections.names()),
-                ),
-                (_("chats"), len(assembly.chats.chats())),
-                (_("questions"), assembly.runs.count()),
-            ]
-            left = egress.summary_line(assembly.egress.summary())
-            attempts = [(one, egress.describe_attempt(one)) for one in assembly.egress.newest(ATTEMPTS)]
-            servers = outgoing(assembly)
-        except LocalcragError as error:
-            return renderers.message(str(error))
-        backups = sorted(assembly.storage.backups.glob("*.sqlite3"), reverse=True)
+        assembly, collections = self._assembly, self._assembly.collections
+        folder, names, servers = assembly.settings.data_dir.absolute(), collections.names(), outgoing(assembly)
         return TEMPLATES.get_template("settings/storage.html").render(
             folder=folder,
             models=assembly.library.models_dir,
-            counts=counts,
+            counts=[
+                (_("collections"), len(names)),
+                (_("documents"), sum(len(collections.documents(name)) for name in names)),
+                (_("chats"), len(assembly.chats.chats())),
+                (_("questions"), assembly.runs.count()),
+            ],
             sizes=assembly.storage.sizes(),
-            backups=backups,
-            left=left,
-            attempts=attempts,
+            backups=sorted(assembly.storage.backups.glob("*.sqlite3"), reverse=True),
+            left=egress.summary_line(assembly.egress.summary()),
+            attempts=[(one, egress.describe_attempt(one)) for one in assembly.egress.newest(ATTEMPTS)],
             servers=list(dict.fromkeys(map(describe_outgoing, servers))),
             private=may_leave(servers),
             said=text,
@@ -103,16 +92,16 @@ class StorageSettings:
         """Make a backup, restore one, or delete everything."""
         match str(event.what):
             case "copy":
-                path = or_show_error(self._assembly.storage.back_up).path
+                path = self._assembly.storage.back_up().path
                 return self.listed(_("Everything was backed up to %(name)s, in the data folder.", name=path.name))
             case "restore":
                 # The backup is looked up by its name, so that no file outside the folder of backups can be read.
                 copies = {path.name: path for path in self._assembly.storage.backups.glob("*.sqlite3")}
                 if copy := copies.get(str(event.name)):
-                    or_show_error(lambda: self._assembly.storage.restore(copy))
+                    self._assembly.storage.restore(copy)
                 return self.listed(reload=True)
             case "erase":
-                or_show_error(self._assembly.storage.erase)
+                self._assembly.storage.erase()
                 return self.listed(reload=True)
         return self.listed()
 
@@ -133,8 +122,32 @@ def web_settings(
     collection: gr.Dropdown,
 ) -> None:
     """Create the part of the settings where the SearXNG is set and tested, and connect it."""
-    fixed = "web" in in_use.now.model_fields_set
-    url, mode, terms, test, report = _components(in_use.now, collection_settings.web_mode(), fixed=fixed)
+    settings, fixed = in_use.now, "web" in in_use.now.model_fields_set
+    with gr.Column(elem_id="lc-web"):
+        url = gr.Textbox(
+            settings.searxng_url or "",
+            label=_("Address of your SearXNG"),
+            placeholder="http://127.0.0.1:8080",
+            info=_("Used only if your documents are not enough. Leave it empty to never search the web."),
+        )
+        mode = gr.Radio(
+            [(_(label), value) for label, value in MODES],
+            value=collection_settings.web_mode().value,
+            label=_("Web search for this collection"),
+            info=_(FIXED) if fixed else None,
+            interactive=not fixed,
+            elem_id="lc-web-mode",
+        )
+        terms = gr.Textbox(
+            "\n".join(settings.web_never_terms),
+            label=_("Never send"),
+            info=_("One term per line. Words that contain a term are removed from every query."),
+            lines=2,
+            max_lines=8,
+            elem_id="lc-web-terms",
+        )
+        test = gr.Button(_("Save and test"), size="sm")
+        report = gr.HTML("", elem_id="lc-web-report")
 
     def save(address: str, chosen: str, never: str, of: str) -> str:
         entered = {
@@ -151,44 +164,10 @@ def web_settings(
         except LocalcragError as error:
             return renderers.message(str(error))
         finding = search_server(in_use.now, web)
-        sign = {CheckState.OK: _("Works:"), CheckState.OFF: _("Off:"), CheckState.FAILED: _("Does not work.")}[
-            finding.state
-        ]
-        return renderers.message(f"{sign} {finding.detail}")
+        signs = {CheckState.OK: _("Works:"), CheckState.OFF: _("Off:"), CheckState.FAILED: _("Does not work.")}
+        return renderers.message(f"{signs[finding.state]} {finding.detail}")
 
     test.click(save, [url, mode, terms, collection], [report], api_visibility="private")
     in_force.add(url, lambda _: in_use.now.searxng_url or "")
     in_force.add(mode, lambda of: collection_settings.web_mode(of).value)
     in_force.add(terms, lambda _: "\n".join(in_use.now.web_never_terms))
-
-
-def _components(
-    settings: Settings, web_mode: WebMode, *, fixed: bool
-) -> tuple[gr.Textbox, gr.Radio, gr.Textbox, gr.Button, gr.HTML]:
-    """Create the fields, the button and the report; `fixed` if the mode is set outside of the app."""
-    with gr.Column(elem_id="lc-web"):
-        url = gr.Textbox(
-            settings.searxng_url or "",
-            label=_("Address of your SearXNG"),
-            placeholder="http://127.0.0.1:8080",
-            info=_("Used only if your documents are not enough. Leave it empty to never search the web."),
-        )
-        mode = gr.Radio(
-            [(_(label), value) for label, value in MODES],
-            value=web_mode.value,
-            label=_("Web search for this collection"),
-            info=_(FIXED) if fixed else None,
-            interactive=not fixed,
-            elem_id="lc-web-mode",
-        )
-        terms = gr.Textbox(
-            "\n".join(settings.web_never_terms),
-            label=_("Never send"),
-            info=_("One term per line. Words that contain a term are removed from every query."),
-            lines=2,
-            max_lines=8,
-            elem_id="lc-web-terms",
-        )
-        test = gr.Button(_("Save and test"), size="sm")
-        report = gr.HTML("", elem_id="lc-web-report")
-    return url, mode, terms, test, report

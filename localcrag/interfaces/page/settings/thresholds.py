@@ -11,7 +11,7 @@ from localcrag.app.collections.settings import Calibrations
 from localcrag.app.feedback import PastQuestions
 from localcrag.app.shared_state import CurrentSettings
 from localcrag.interfaces.page import renderers
-from localcrag.interfaces.page.handlers import PRIVATE, showing_errors
+from localcrag.interfaces.page.handlers import PRIVATE
 from localcrag.interfaces.page.renderers import TEMPLATES
 from localcrag.interfaces.page.settings.answers import POLICIES
 from localcrag.records.enums import Policy
@@ -76,84 +76,43 @@ def exploration(found: Exploration) -> str:
     )
 
 
-def exploration_changes(found: Exploration, *, by_hand: bool, labels: int | None) -> str:
-    """Return the list of questions whose action would change, with a note on the active thresholds.
-
-    `by_hand` is true if those were set by hand; `labels` is the number of labelled passages that the collection was
-    calibrated on, None if it was not.
-    """
-    template = TEMPLATES.get_template("settings/threshold_changes.html")
-    return template.render(found=found, by_hand=by_hand, labels=labels, shown=CHANGES_SHOWN)
-
-
-@dataclass(frozen=True, slots=True)
-class _Fold:
-    """The explorer's components, in an accordion."""
-
-    fold: gr.Accordion
-    picture: gr.HTML
-    upper: gr.Slider
-    lower: gr.Slider
-    policy: gr.Dropdown
-    use: gr.Button
-    back: gr.Button
-    changes: gr.HTML
-
-
-def threshold_explorer(
-    in_use: CurrentSettings,
-    past: PastQuestions,
-    calibrations: Calibrations,
-    policy_setting: gr.Dropdown,
-    collection: gr.Dropdown,
-) -> None:
-    """Create the explorer and connect it; `policy_setting` is the field of the policy, which is updated on saving."""
-    _ExplorerEvents(in_use, past, calibrations).wire(_fold(), policy_setting, collection)
-
-
-def _fold() -> _Fold:
-    with gr.Accordion(_("Effect of other thresholds"), open=False, elem_id="lc-explore") as fold:
-        picture = gr.HTML("")
-        upper = gr.Slider(
-            0, 1, value=0, step=STEP, label=_("CORRECT from (upper)"), buttons=[], elem_id="lc-explore-upper"
-        )
-        lower = gr.Slider(
-            0, 1, value=0, step=STEP, label=_("INCORRECT below (lower)"), buttons=[], elem_id="lc-explore-lower"
-        )
-        policy = gr.Dropdown(
-            [(_(label), policy.value) for policy, label in POLICIES.items()],
-            label=_("When the documents are enough"),
-            filterable=False,
-            elem_id="lc-explore-policy",
-        )
-        with gr.Row(elem_id="lc-explore-buttons"):
-            use = gr.Button(_("Use these thresholds"), size="sm", variant="primary")
-            back = gr.Button(_("Use calibrated thresholds"), size="sm")
-        changes = gr.HTML("")
-    return _Fold(fold, picture, upper, lower, policy, use, back, changes)
-
-
-class _ExplorerEvents:
-    """The handlers; each takes and returns the values of components."""
+class ThresholdExplorer:
+    """The explorer's components, in an accordion, and their handlers, which take and return values of components."""
 
     def __init__(self, in_use: CurrentSettings, past: PastQuestions, calibrations: Calibrations) -> None:
         self._in_use, self._past, self._calibrations = in_use, past, calibrations
+        with gr.Accordion(_("Effect of other thresholds"), open=False, elem_id="lc-explore") as self.fold:
+            self.picture = gr.HTML("")
+            self.upper = gr.Slider(
+                0, 1, value=0, step=STEP, label=_("CORRECT from (upper)"), buttons=[], elem_id="lc-explore-upper"
+            )
+            self.lower = gr.Slider(
+                0, 1, value=0, step=STEP, label=_("INCORRECT below (lower)"), buttons=[], elem_id="lc-explore-lower"
+            )
+            self.policy = gr.Dropdown(
+                [(_(label), policy.value) for policy, label in POLICIES.items()],
+                label=_("When the documents are enough"), filterable=False, elem_id="lc-explore-policy",
+            )  # fmt: skip
+            with gr.Row(elem_id="lc-explore-buttons"):
+                self.use = gr.Button(_("Use these thresholds"), size="sm", variant="primary")
+                self.back = gr.Button(_("Use calibrated thresholds"), size="sm")
+            self.changes = gr.HTML("")
 
-    def wire(self, at: _Fold, policy_setting: gr.Dropdown, collection: gr.Dropdown) -> None:
-        """Connect the components."""
+    def wire(self, policy_setting: gr.Dropdown, collection: gr.Dropdown) -> None:
+        """Connect the components; `policy_setting` is the field of the policy, which is updated on saving."""
         options: dict[str, Any] = {"js": "(...said) => window.lcThresholds(...said)", **PRIVATE}
-        sliders, results = [at.upper, at.lower, at.policy], [at.picture, at.changes]
+        sliders, results = [self.upper, self.lower, self.policy], [self.picture, self.changes]
         given = [*sliders, collection]
         # All three share one event, since two at once could end in the wrong order. Of the values that a slider passes
         # through, only the last one has to be shown.
-        moves = [at.upper.input, at.lower.input, at.policy.input]
-        gr.on(moves, self.moved, given, [at.upper, at.lower, *results], trigger_mode="always_last", **options)
+        moves = [self.upper.input, self.lower.input, self.policy.input]
+        gr.on(moves, self.moved, given, [self.upper, self.lower, *results], trigger_mode="always_last", **options)
         updates = (
-            at.use.click(self.save, given, [*sliders, *results, policy_setting], **options),
-            at.back.click(self.calibrated, [collection], [*sliders, *results], **PRIVATE),
+            self.use.click(self.save, given, [*sliders, *results, policy_setting], **options),
+            self.back.click(self.calibrated, [collection], [*sliders, *results], **PRIVATE),
             # The runs are read when the fold is opened and not when the page is loaded: ten thousand of them take
             # seconds, and most visits do not open the fold.
-            at.fold.expand(self.in_force, [collection], [*sliders, *results], **PRIVATE),
+            self.fold.expand(self.in_force, [collection], [*sliders, *results], **PRIVATE),
         )
         for event in updates:
             event.then(None, given, None, **options)
@@ -178,18 +137,16 @@ class _ExplorerEvents:
 
     def save(self, high: float, low: float, rule: str, of: str) -> tuple[Any, ...]:
         """Save the thresholds and policy of the sliders in the settings."""
-        with showing_errors():
-            found = self._explored(high, low, rule, of)
-            chosen: dict[str, Any] = {"upper": found.then.upper, "lower": found.then.lower}
-            if found.then.policy is not found.now.policy:
-                chosen["policy"] = found.then.policy.value
-            self._in_use.change(**chosen)
+        found = self._explored(high, low, rule, of)
+        chosen: dict[str, Any] = {"upper": found.then.upper, "lower": found.then.lower}
+        if found.then.policy is not found.now.policy:
+            chosen["policy"] = found.then.policy.value
+        self._in_use.change(**chosen)
         return *self.in_force(of), gr.Dropdown(value=chosen["policy"]) if "policy" in chosen else gr.skip()
 
     def calibrated(self, of: str) -> tuple[Any, ...]:
         """Remove the manual thresholds, so that those of the calibration apply."""
-        with showing_errors():
-            self._in_use.change(upper=None, lower=None)
+        self._in_use.change(upper=None, lower=None)
         return self.in_force(of)
 
     def _explored(self, high: float, low: float, rule: str, of: str) -> Exploration:
@@ -200,9 +157,16 @@ class _ExplorerEvents:
         )
 
     def _shown(self, found: Exploration, collection: str) -> tuple[str, str]:
-        """Return the picture, and the list of questions that would change."""
+        """Return the picture, and the list of questions that would change.
+
+        The list has a note on the active thresholds: whether they were set by hand (`by_hand`), and on how many
+        labelled passages (`labels`) the collection was calibrated, None if it was not.
+        """
         settings, applied = self._in_use.now, self._calibrations.applied(collection)
-        by_hand = settings.upper is not None or settings.lower is not None
-        labels = applied.how.passages if applied else None
-        changes = exploration_changes(found, by_hand=by_hand, labels=labels)
+        changes = TEMPLATES.get_template("settings/threshold_changes.html").render(
+            found=found,
+            by_hand=settings.upper is not None or settings.lower is not None,
+            labels=applied.how.passages if applied else None,
+            shown=CHANGES_SHOWN,
+        )
         return exploration(found), changes

@@ -22,6 +22,7 @@ from localcrag.interfaces.page.chat.events import chat_number
 from localcrag.interfaces.page.handlers import MAX_TABS, Tabs
 from localcrag.interfaces.page.page import App, build
 from localcrag.records.enums import Preset
+from localcrag.records.errors import QuestionError
 from localcrag.records.run import TurnState
 from localcrag.settings import load
 from tests.support.first_start import started_before
@@ -286,7 +287,7 @@ def test_a_version_that_is_chosen_is_shown_with_the_turns_that_follow_it(app: Ap
     log, _ = app.chats.show_version(str(chat), the(turn=1), request("one"))
     assert re.findall(r"<p>(\w+\?)</p>", log) == ["One?", "Two?"]
     assert f'data-show="{edited}"' in log
-    with pytest.raises(gr.Error, match="Load the page again"):
+    with pytest.raises(QuestionError, match="Load the page again"):
         app.chats.show_version(str(chat), the(turn=7), request("one"))
 
 

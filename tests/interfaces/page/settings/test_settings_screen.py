@@ -85,7 +85,7 @@ def test_the_models_for_other_languages_are_chosen_together_and_documents_embedd
 
 def test_every_list_is_filled_when_the_settings_are_opened(app: App, assembly: Assembly) -> None:
     assembly.runs.save(scored_run(1, [0.9], assembly.calibrations.own.passage))
-    figures, gaps, said, storage = handler(app, "wire.<locals>.read")()
+    figures, gaps, said, storage = handler(app, "SettingsScreen.read")()
     assert "CORRECT" in figures
     assert "lc-" in gaps
     assert "lc-" in said
@@ -95,10 +95,10 @@ def test_every_list_is_filled_when_the_settings_are_opened(app: App, assembly: A
 def test_the_thresholds_in_force_are_shown_when_the_fold_is_opened(app: App, assembly: Assembly) -> None:
     assembly.runs.save(scored_run(1, [0.9], assembly.calibrations.own.passage))
     rules = assembly.past_questions.rules()
-    upper, lower, policy, picture, changes = handler(app, "_ExplorerEvents.in_force")("default")
+    upper, lower, policy, picture, changes = handler(app, "ThresholdExplorer.in_force")("default")
     assert (upper, lower, policy) == (rules.upper, rules.lower, rules.policy.value)
     assert "<svg" in picture
-    assert "calibrated" in changes
+    assert "Calibrated thresholds" in changes
 
 
 def test_the_models_are_listed_with_what_they_are_for(app: App) -> None:
@@ -142,7 +142,7 @@ def test_a_field_that_says_what_is_in_force_writes_nothing(app: App, assembly: A
     before, fields = assembly.settings, fields_of(event)
     told = handler(app, "LiveFields.read")("default", *(field.value for field in fields))
     value = {field: field.value if now == gr.skip() else now for field, now in zip(fields, told, strict=True)}
-    for saves in [*events(app, "_saver.<locals>.save"), *events(app, "conflict_choice.<locals>.use")]:
+    for saves in events(app, "_saver.<locals>.save"):
         assert saves.fn
         saves.fn(value[saves.inputs[0]])
     (web,) = events(app, "web_settings.<locals>.save")
