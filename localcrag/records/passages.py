@@ -115,12 +115,12 @@ class Strip:
 
 
 NEVER_KEPT = frozenset({StripReason.INSTRUCTION, StripReason.HIDDEN})
-"""Reasons for which a strip can never be put in: it is not a sentence that readers of the document see."""
+"""Reasons that no selection overrules: readers of the document do not see such a strip as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Sentences (by passage and start) and whole passages (by id) that a person put in (True) or took out (False).
+    """Sentences (by passage and start) and whole passages (by id) that a person added (True) or removed (False).
 
     A choice about a sentence overrules the choice about its passage.
     """
@@ -130,7 +130,7 @@ class Choice:
 
     @property
     def puts_in(self) -> bool:
-        """Whether anything is put in."""
+        """True if at least one sentence or passage was added."""
         return any([*self.sentences.values(), *self.passages.values()])
 
     def of(self, strip: Strip) -> bool | None:
@@ -139,7 +139,7 @@ class Choice:
         return self.passages.get(strip.passage) if own is None else own
 
     def and_then(self, other: Choice) -> Choice:
-        """Return both choices together; where they differ, `other` applies."""
+        """Return both choices merged; if they disagree, `other` wins."""
         # A later choice about a passage applies to all its sentences.
         kept = {key: chosen for key, chosen in self.sentences.items() if key[0] not in other.passages}
         return Choice({**kept, **other.sentences}, {**self.passages, **other.passages})
