@@ -212,10 +212,10 @@ QuestionScores = tuple[list[LabelledScore], list[LabelledStrip]]
 
 
 class ScoreFile:
-    """The scores of one evaluation set by one scorer and retrieval method; these must determine the file's name."""
+    """The scores of one evaluation set by one scorer and retrieval method; the file's name must identify all three."""
 
     def __init__(self, path: Path) -> None:
-        """Read the stored scores, without incomplete lines and lines of another version."""
+        """Read the stored scores, skipping incomplete lines and lines of another version."""
         self._path = path
         self._known: dict[str, QuestionScores] = {}
         lines = path.read_text("utf-8").splitlines() if path.is_file() else []

@@ -30,7 +30,7 @@ def rename_collection(database: Database, old: str, new: str) -> None:
             return
         require_unused_name(connection, new)
         connection.execute("UPDATE collections SET name = ? WHERE name = ?", (new, old))
-        # Settings of a deleted collection with the new name must not apply to this one.
+        # A new collection must not inherit the settings of a deleted collection with the same name.
         connection.execute("DELETE FROM collection_settings WHERE collection = ?", (new,))
         reassign_history(connection, old, new, _TABLES_BY_NAME)
 
@@ -62,7 +62,7 @@ def make_collection(
 
 
 def require_unused_name(connection: sqlite3.Connection, name: str) -> None:
-    """Raise NameRefused if there is a collection of that name."""
+    """Raise NameRefused if a collection of that name exists."""
     if connection.execute("SELECT 1 FROM collections WHERE name = ?", (name,)).fetchone():
         raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
 
@@ -107,14 +107,14 @@ def rename_document(database: Database, collection: str, old: str, new: str) -> 
 
 
 def index_new_name(connection: sqlite3.Connection, collection_id: int, name: str) -> None:
-    """Index the chunks of a document under its new name, unless it has a title of its own."""
+    """Re-index the chunks of a document under its new name, unless the document has its own title."""
     for row in connection.execute(
         "SELECT c.id, c.text, c.section, c.lead, c.front FROM chunks c JOIN documents d ON d.id = c.document_id "
         "WHERE d.collection_id = ? AND d.name = ? AND d.title IS NULL",
         (collection_id, name),
     ).fetchall():
         front = passage_context(title_from_name(name), row["text"], section=row["section"], lead=row["lead"])
-        # The index has no copy of the text, so FTS5 needs the old values to find the words that it has to remove.
+        # The index has no copy of the text, so FTS5 needs the old values to find the words to remove.
         delete = "INSERT INTO chunks_fts (chunks_fts, rowid, text, front) VALUES ('delete', ?, ?, ?)"
         connection.execute(delete, (row["id"], row["text"], row["front"]))
         connection.execute("UPDATE chunks SET front = ? WHERE id = ?", (front, row["id"]))
@@ -219,7 +219,7 @@ class SqliteNames:
                 index_new_name(connection, collection_id, new)
 
     def there(self, names: Iterable[str]) -> set[str]:
-        """Return those of these names that belong to documents."""
+        """Return the names in `names` that belong to documents."""
         sql = (
             "SELECT d.name FROM json_each(?) j CROSS JOIN collections k CROSS JOIN documents d "
             "ON d.collection_id = k.id AND d.name = j.value WHERE k.name = ?"
@@ -237,7 +237,7 @@ class SqliteNames:
         return [row["name"] for row in self._database.rows(sql, self._collection, name)]
 
     def find_by_checksum(self, sha256: str) -> str | None:
-        """Return the first name, in order, of a document with that checksum, or None."""
+        """Return the name of the first document, by name, with that checksum; None if there is none."""
         sql = (
             "SELECT d.name FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ? "
             "AND d.sha256 = ? ORDER BY d.name LIMIT 1"
@@ -286,7 +286,7 @@ def names_on_servers(database: Database) -> list[str]:
 
 
 def server_addresses(database: Database) -> list[tuple[str, str]]:
-    """Return the collections that are on a server, or moving, with its address. Raises StoreError."""
+    """Return the name and server address of each collection that is on a server or moving. Raises StoreError."""
     rows = database.rows(
         "SELECT k.name, h.address FROM collection_homes h JOIN collections k ON k.id = h.collection_id ORDER BY k.name"
     )

@@ -80,8 +80,8 @@ def refresh_import_lock(database: Database, name: str) -> None:
 def remove_partial_imports(database: Database) -> None:
     """Remove imports that killed processes left unfinished. Raises StoreError.
 
-    A restored backup that was made during an import has such a partial import, too. Imports of other running processes
-    stay.
+    A backup that was made during an import also contains a partial import. Imports of other running processes are not
+    affected.
     """
     for row in database.rows(f"SELECT k.name FROM collections k WHERE NOT {IS_VISIBLE}"):  # noqa: S608 - our own SQL
         file = _lock_file(database, row["name"].removeprefix(HIDDEN_PREFIX))
@@ -202,7 +202,7 @@ def checked_document(one: DocumentRow, dimension: int) -> StoredDocument:
 
 
 def checked_description(values: Mapping[str, str]) -> dict[str, Any]:
-    """Check the file's description of its collection, and return it. Raises DamagedFile."""
+    """Check the file's description of its collection, and return the description. Raises DamagedFile."""
     try:
         about = {key: json.loads(value) for key, value in values.items()}
         name, tags = _line(about["name"]), about["folder_tags"]

@@ -94,7 +94,7 @@ def parse_postgres(text: str) -> PostgresAddress:
 
     A server on this computer may be given by its socket: postgresql://NAME@/DATABASE?host=/var/run/postgresql. Raises
     StoreError if the address is not valid, contains a password, or has an IP address outside private networks. A host
-    name is resolved and checked only when it is connected to.
+    name is resolved and checked only on connecting.
     """
     try:
         parts = urlsplit(text.strip())
@@ -139,8 +139,8 @@ def _is_private_number(host: str) -> bool:
     try:
         return is_private(host)
     except ValueError:
-        # An IP address in an unusual notation, such as 134744072. There is no need for that in a private network, so it
-        # is treated as public.
+        # This is an IP address in an unusual notation, such as 134744072. Private networks do not need such notations,
+        # so it counts as public.
         return False
 
 

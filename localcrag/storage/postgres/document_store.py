@@ -38,7 +38,7 @@ class PostgresStore(PostgresChunks):
     """The documents and chunks of one collection."""
 
     def open_index(self, _folder: Path, _engines: EngineChoice) -> PgVectorIndex:
-        """Open the vector index, which the server keeps and which has no files here."""
+        """Open the vector index. The server keeps it, so it has no files here."""
         return PgVectorIndex(self)
 
     def find(self, name: str) -> Document | None:
@@ -47,7 +47,7 @@ class PostgresStore(PostgresChunks):
         return document_from(rows[0]) if rows else None
 
     def twin(self, sha256: str, exclude: str) -> str | None:
-        """Return the first name, in order, of a document other than `exclude` with that checksum, or None."""
+        """Return the first document (by name) with that checksum, leaving out `exclude`; None if there is none."""
         rows = self._rows(
             f"SELECT name FROM localcrag.documents WHERE {IN_COLLECTION} AND sha256 = :sha256 AND name != :but "
             'ORDER BY name COLLATE "C" LIMIT 1',
@@ -207,7 +207,7 @@ class PostgresScans:
             session.run(sql, collection=self._store.id)
 
     def vectors(self, document: Document) -> dict[str, Vectors]:
-        """Return the vectors of a document's chunks, each under the text that was embedded."""
+        """Return the vectors of a document's chunks, keyed by the embedded text."""
         columns = "id, text, section, lead, vector_send(vector) AS vector"
         sql = f"SELECT {columns} FROM localcrag.chunks WHERE {_DOCUMENT_FILTER}"
         rows = self._rows(sql, document)
