@@ -44,7 +44,7 @@ class Candidate:
 
     @property
     def may_have_rows(self) -> bool:
-        """Whether a row meets the conditions, or may meet them."""
+        """Whether at least one row meets the conditions, or may meet them."""
         return bool(may_meet(self.plan.tests, self.plan.known.rows))
 
 
@@ -55,7 +55,7 @@ def names_of(document: str, title: str | None, section: str | None) -> list[str]
 
 
 def without_copies(found: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates without tables that are copies of another, as of a file that was added twice."""
+    """Return the candidates, leaving out copies of a table, such as from a file that was added twice."""
     kept: dict[tuple[object, ...], Candidate] = {}
     for one in found:
         kept.setdefault((one.table.header, tuple(row.cells for row in one.table.rows)), one)
@@ -63,12 +63,12 @@ def without_copies(found: Sequence[Candidate]) -> list[Candidate]:
 
 
 def chunk_of(passage: GradedPassage) -> int:
-    """Return the id of the chunk that a passage of a document consists of, or begins with."""
+    """Return the id of the chunk that a passage is, or that it begins with."""
     return int(passage.id.removeprefix("chunk-"))
 
 
 MOST_CHUNKS = 30
-"""Maximum number of passages that full-text search returns for the names of columns."""
+"""Maximum number of passages that full-text search returns for column names."""
 MOST_PAGES = 50
 """Maximum number of pages of a document that are read for tables with the same columns."""
 
@@ -80,7 +80,7 @@ def rivals(
     within: Collection[int] | None,
     texts: Mapping[str, Tables],
 ) -> list[Candidate]:
-    """Return candidates with the same columns as those found, of whose tables no part was retrieved.
+    """Return candidates for tables with the same columns of which no part was retrieved.
 
     `within` are the ids of the documents to search, None for all; `texts` are documents that were already read, by
     name.
@@ -102,9 +102,9 @@ def rivals(
 
 
 def _joint_plan(request: Request, table: Table, rival: Table, names: Sequence[str]) -> TablePlan | None:
-    """Return the plan for both tables as one, if rows of the rival would count; None if they would not.
+    """Return a plan for both tables combined, if rows of the rival would count; otherwise None.
 
-    A rival in which no customer has two orders would on its own fit no question about groups.
+    On its own, a rival in which no customer has two orders would not fit a question about groups.
     """
     both = replace(table, rows=(*table.rows, *rival.rows), caption=rival.caption, section=rival.section)
     plan = build_plan(request, both, names)
@@ -122,7 +122,8 @@ def _tables_with_columns(
 ) -> Iterator[tuple[str, str | None, Table]]:
     """Yield document, title and table for each table with these columns, in documents that full-text search finds.
 
-    The documents of `own`, given with a chunk of each, are always read: a long table can fill all results of a search.
+    The documents in `own` (each with one of its chunks) are always read, because a long table can fill all results of a
+    search.
     """
     others = _other_documents(list(own.values()), store, within)
     ids = [*own.values(), *(store.full_text(" ".join(header), MOST_CHUNKS, others) if others else ())]
@@ -135,7 +136,7 @@ def _tables_with_columns(
         read = texts.get(document)
         if read is None:
             text = store.excerpt(chunk, 0, LONGEST_TEXT)
-            # The text of a longer document is cut off, and perhaps in the middle of a table.
+            # The text of a longer document is cut off, perhaps in the middle of a table.
             read = Tables(text if len(text) < LONGEST_TEXT else "", paged=chunks[chunk][1].page is not None)
         end = -1
         for number, place in enumerate(pages_with_columns(read.text, header)):
@@ -147,13 +148,13 @@ def _tables_with_columns(
 
 
 def _other_documents(own: Sequence[int], store: ChunkStore, within: Collection[int] | None) -> set[int]:
-    """Return the ids of the documents that may be searched, without those of these chunks."""
+    """Return the ids of the documents that may be searched, except the documents of these chunks."""
     every = {document.id for document in store.documents()} if within is None else set(within)
     return every - set(store.documents_of(own).values())
 
 
 WORDS_AFTER_NUMBER = 3
-"""Words after a number among which the counted thing is named: "45 permanent employees"."""
+"""Number of words after a number that may name what it counts: "45 permanent employees"."""
 
 _NUMBERS = frozenset((*SMALL_NUMBERS, *TENS, "dozen", "hundred"))
 _TABLE = (BlockKind.HEADER, BlockKind.ROW)
@@ -164,9 +165,9 @@ def candidates(
 ) -> list[Candidate]:
     """Return the candidates that a request names best; several if it names them equally well.
 
-    Returns none if a passage of another document answers the request and none of the table's does, or if a sentence
-    seems to say what would be computed. Tables with the same columns in the documents `within`, which retrieval missed,
-    are candidates as well: an answer from one table alone would ignore the others.
+    Returns none if a passage of another document answers the request and no passage of the table's document does, or if
+    a sentence already seems to state the result. Tables with the same columns in the documents `within`, which
+    retrieval missed, are candidates as well: an answer from one table alone would ignore the others.
     """
     texts: dict[str, Tables] = {}
     found = [
@@ -178,14 +179,14 @@ def candidates(
     if len(named) > 1:
         named = [one for one in named if one.may_have_rows] or named
     if len(named) == 1 and not named[0].passages:
-        return []  # A table that retrieval missed is hardly the one that is meant.
+        return []  # A table that retrieval missed is hardly the one that the question means.
     kept = [one for one in named if _is_relevant(one, passages) and not _is_stated(one, request, passages)]
     headers = {one.header for one in kept}
     return [one for one in named if one in kept or one.header in headers]
 
 
 def _names(passage: GradedPassage) -> list[str]:
-    """Return the names of a passage's document; with the passage's section, if the document has pages."""
+    """Return the names of a passage's document, and the passage's section if the document has pages."""
     return names_of(passage.document or "", passage.title, passage.section if passage.page is not None else None)
 
 
@@ -194,8 +195,8 @@ def _tables(
 ) -> Iterator[tuple[Table, GradedPassage, list[GradedPassage]]]:
     """Yield each table on the pages of passages that contain a part of a table.
 
-    With each table come a passage of its document and the passages that contain a part of it, possibly none. Documents
-    that are read are added to `texts`.
+    Each table comes with a passage of its document, and with the passages that contain a part of it (possibly none).
+    Documents that are read are added to `texts`.
     """
     seen: set[tuple[str, int]] = set()
     read: set[tuple[str, int]] = set()
@@ -206,7 +207,7 @@ def _tables(
             continue
         if name not in texts:
             text = store.excerpt(chunk_of(passage), 0, LONGEST_TEXT)
-            # The text of a longer document is cut off, and perhaps in the middle of a table.
+            # The text of a longer document is cut off, perhaps in the middle of a table.
             texts[name] = Tables(text if len(text) < LONGEST_TEXT else "", paged=passage.page is not None)
         page = texts[name].text.rfind(PAGE_BREAK, 0, passage.start or 0)
         if (name, page) in read:
@@ -227,7 +228,7 @@ def overlaps(passage: GradedPassage, start: int, end: int) -> bool:
 def _best_named(request: Request, found: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates whose table or document the question names best; all if it names none.
 
-    Cells count as well: "the cost of Kitchen" may be that of a department, or the title of a quote for a kitchen.
+    Cells count as well: in "the cost of Kitchen", Kitchen may be a department, or the title of a quote for a kitchen.
     """
     asked = {word.stem for word in words_of(request.text)}
 
@@ -244,15 +245,15 @@ def _best_named(request: Request, found: Sequence[Candidate]) -> list[Candidate]
 
 
 def _is_relevant(one: Candidate, passages: Sequence[GradedPassage]) -> bool:
-    """Return whether no other document answers better, judged by the grades of its passages."""
+    """Return whether no other document answers better, judged by the grades of the passages."""
     own = any(passage.grade is not Grade.INCORRECT for passage in passages if passage.document == one.document)
     return own or not any(passage.grade is Grade.CORRECT for passage in passages)
 
 
 def _is_stated(one: Candidate, request: Request, passages: Sequence[GradedPassage]) -> bool:
-    """Return whether a sentence seems to say what would be computed.
+    """Return whether a sentence seems to state the result already.
 
-    Only passages count that may help, or that are as relevant as the best of the table's document.
+    Only passages count that may help, or that are as relevant as the best passage of the table's document.
     """
     if one.plan.operation in (Operation.FILTER, Operation.VALUES):
         return False
@@ -269,7 +270,7 @@ def _is_stated(one: Candidate, request: Request, passages: Sequence[GradedPassag
 
 
 def _counts(words: Sequence[str], nouns: set[str]) -> bool:
-    """Return whether a sentence has a number of the things that `nouns` name: "45 permanent employees"."""
+    """Return whether a sentence gives a number of the things that `nouns` name: "45 permanent employees"."""
     return any(
         _is_number(word) and nouns & set(words[at + 1 : at + 1 + WORDS_AFTER_NUMBER]) for at, word in enumerate(words)
     )

@@ -1,4 +1,4 @@
-"""Plans for a table: the column to compute with, the rows that are meant, and results for groups."""
+"""Plans for a table: the column to compute with, the rows to use, and results for groups."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ from localcrag.text.words import FUNCTION_WORDS
 _SPENT = re.compile(r"\b(?:spen[dt]|spending|expenses?|paid|costs?|expensive)\b", re.IGNORECASE)
 """Questions about spending."""
 BEFORE_NOUN = frozenset(("a", "all", "of", "the", "our", "is", "are", "was", "were"))
-"""Words that may be between "which" and the noun of a list; with others, the question asks for something else."""
+"""Words that may be between "which" and the noun of a list; any other word means that the question asks for
+something else."""
 QUANTITIES = frozenset(("quantity", "stock", "number", "count", "total", "place", "seat"))
-"""Words of columns that say how many things a row has: one row is then not one of these things."""
+"""Words of columns that give the number of things in a row: one row is then not one thing."""
 
 
 @dataclass(frozen=True, slots=True)
 class TablePlan:
     """A computation on a table.
 
-    `column` is the column to compute with; None if the rows themselves are counted or listed. `few` is the number of
-    rows with the highest or lowest values that are asked for. `by` asks for a result for each of its values, or for
-    each `period` of its dates; `pick` then asks for the group with the highest or lowest result. `sides` are the
+    `column` is the column to compute with; None if the rows themselves are counted or listed. `few` is the requested
+    number of rows with the highest or lowest values. `by` is the column whose values form groups with a result each, or
+    whose dates do so by `period`; `pick` then asks for the group with the highest or lowest result. `sides` are the
     conditions of the two sides of a difference, or of the whole and the part of a share. `side_columns` are two columns
-    that are compared; with `pick`, they are compared in each row, as a percentage of the column `percent_of` if there
-    is one.
+    to compare. With `pick`, they are compared in each row; if `percent_of` names a column, as a percentage of it.
     """
 
     known: TableVocabulary
@@ -58,9 +58,9 @@ class TablePlan:
 
 
 def computed_column(reading: ParsedQuestion, words: Sequence[Word]) -> Column | None:
-    """Return the column of amounts that the words name, or the only one there is; None if that is unclear.
+    """Return the column of amounts that the words name, or the only one; None if that is unclear.
 
-    A column that a condition is about is only taken if no other is named.
+    A column with a condition is used only if no other column is named.
     """
     known = reading.known
     amounts = known.columns_of_kind(ColumnKind.AMOUNT)
@@ -100,7 +100,7 @@ def noun_meaning(reading: ParsedQuestion, noun: Word) -> tuple[Column | None] | 
 
 
 def _labels_rows(known: TableVocabulary, column: Column) -> bool:
-    """Return whether the dates of a first column name the rows, such as a row for each month."""
+    """Return whether the dates of a first column name the rows, as in a table with one row per month."""
     cells = [row.cells[column.at] for row in known.rows]
     return column.at == 0 and column.kind is ColumnKind.DATE and len(set(cells)) == len(cells)
 
@@ -148,19 +148,19 @@ def row_label_column(known: TableVocabulary) -> Column:
 
 
 def may_mean_spending(reading: ParsedQuestion, column: Column) -> bool:
-    """Return whether the most that was spent may be the lowest number, because the column has values below zero."""
+    """Return whether "the most spent" may be the lowest number, because the column has values below zero."""
     return _SPENT.search(reading.request.text) is not None and any(one.value < 0 for one in column.amounts)
 
 
 def has_quantity_column(known: TableVocabulary) -> bool:
-    """Return whether a column says how many things a row has: a count may then be of rows, or of these things."""
+    """Return whether a column gives the number of things in a row: a count may then be of rows or of these things."""
     return any(
         with_synonyms(known.header_words(column)) & QUANTITIES for column in known.columns_of_kind(ColumnKind.AMOUNT)
     )
 
 
 def is_in_header(known: TableVocabulary, noun: Word) -> bool:
-    """Return whether a noun is a word of a header, such as "orders" for the column "Order", or a noun for any rows."""
+    """Return whether a noun is a word of a header ("orders" for the column "Order") or a noun for any rows."""
     return noun.stem in ROW_NOUNS or noun.stem in known.all_header_words
 
 
@@ -171,7 +171,7 @@ def group_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan with a result for each group, such as "how many members per town"; None if it is unclear which."""
     known, request = reading.known, reading.request
     by = _grouping(known, [Word(stem(request.forms.by), 0, request.forms.by)], reading)
-    # "The average per day" may be the mean of a day's rows, or that of the days' totals.
+    # "The average per day" may be the mean of a day's rows, or the mean of the days' totals.
     operations = (Operation.COUNT, Operation.SUM) + (() if by and by[1] else (Operation.AVERAGE,))
     if by is None or request.operation not in operations:
         return None
@@ -215,7 +215,7 @@ def extreme_group_plan(reading: ParsedQuestion) -> TablePlan | None:
 
 
 def _single_row_plan(reading: ParsedQuestion) -> TablePlan | None:
-    """Return a plan for the row with the highest value, if each group is a single row, such as a row for each month."""
+    """Return a plan for the row with the highest value, if each group has a single row, such as one row per month."""
     known = reading.known
     named = [
         column
@@ -237,14 +237,14 @@ def _single_row_plan(reading: ParsedQuestion) -> TablePlan | None:
 
 
 def names_period(reading: ParsedQuestion) -> bool:
-    """Return whether the question names a month, quarter or year that is in no header, and must be one of dates."""
+    """Return whether the question names a month, quarter or year that is in no header, so dates must contain it."""
     known = reading.known
     periods = [word for word in words_outside_cells(reading) if word.stem in PERIODS and word.stem != "day"]
     return any(not any(word.stem in known.header_words(one) for one in known.columns) for word in periods)
 
 
 def _most_operation(reading: ParsedQuestion, words: Sequence[Word]) -> Operation | None:
-    """Return whether "the most" of a group is a sum or a number of rows; None if that is unclear."""
+    """Return whether "the most" for a group means a sum or a number of rows; None if that is unclear."""
     known = reading.known
     if reading.request.asks not in ("most", "fewest", "least"):
         return None  # "The largest customer" may have the largest order, or the largest sum of orders.
@@ -255,7 +255,7 @@ def _most_operation(reading: ParsedQuestion, words: Sequence[Word]) -> Operation
 
 
 def may_mean_groups(reading: ParsedQuestion, column: Column) -> bool:
-    """Return whether the highest of several sums may be meant.
+    """Return whether the question may ask for the highest of several sums.
 
     "The largest customer" can have several rows; "the highest amount" is in one row.
     """
@@ -276,7 +276,7 @@ def may_mean_groups(reading: ParsedQuestion, column: Column) -> bool:
 
 
 def _names_other_column(reading: ParsedQuestion, word: Word) -> bool:
-    """Return whether a word names another text column, about which there is no condition."""
+    """Return whether a word names another text column without a condition."""
     known, tested = reading.known, {test.column.at for test in reading.tests}
     others = [column for column in known.columns_of_kind(ColumnKind.TEXT, ColumnKind.NAME) if column.at not in tested]
     return any(known.mention(column, [word]) >= EXACT for column in others) and not known.is_row(word.stem)
@@ -311,12 +311,12 @@ def _grouping(known: TableVocabulary, words: Sequence[Word], reading: ParsedQues
 
 
 def _has_single_days(known: TableVocabulary, column: Column) -> bool:
-    """Return whether a column that is named after a month, quarter or year contains single days."""
+    """Return whether a column named after a month, quarter or year contains single days."""
     return bool((PERIODS - {"day"}) & known.header_words(column)) and any(one.day for one in column.moments)
 
 
 def _column_period(column: Column) -> str:
-    """Return the period that all dates of a column are; empty if they are grouped as they are written.
+    """Return the period of all dates in a column; empty if the dates are grouped as written.
 
     With a period, a day that is written in two ways is one group.
     """

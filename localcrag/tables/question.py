@@ -1,7 +1,7 @@
 """Parse a question about a table: which operation it asks for, on which rows, and in which form.
 
 Everything here works on the text alone; parsed_question.py then matches it with a table. Words that are understood are
-replaced by blanks, so that places in the text stay the same and what is left over can be checked.
+replaced by blanks, so that offsets stay the same and the remaining words can be checked.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _BEGINS = re.compile(r"(?:^|[?!.;:]\s)\W*\Z")
 
 @dataclass(frozen=True, slots=True)
 class NameWords:
-    """The places in a text where words begin that are written as names.
+    """The places in a text where words written as names begin.
 
-    `telling`: a capital marks a name in this text. It marks none if no word has a capital, or most words do, as in a
-    headline.
+    `telling`: a capital letter marks a name in this text. It does not if no word has a capital letter, or most words
+    do, as in a headline.
     """
 
     at: frozenset[int] = frozenset()
@@ -37,7 +37,7 @@ class NameWords:
 def names_in(text: str) -> NameWords:
     """Return the words of a question that are written as names.
 
-    The first word of a sentence always has a capital, so it does not count.
+    The first word of a sentence always has a capital letter, so it does not count.
     """
     words = [found for found in _WORD.finditer(text) if not _I.fullmatch(found[0])]
     inside = [found for found in words if not _BEGINS.search(text[: found.start()])]
@@ -51,7 +51,7 @@ COMPARATIVE_PATTERN = (
     r"more expensive|less expensive|more|less|fewer|higher|lower|cheaper|dearer|longer|shorter|taller|heavier|lighter|"
     r"larger|bigger|smaller|greater"
 )
-"""Comparatives, as a pattern."""
+"""Comparatives, as a regular expression."""
 _LESS = frozenset(("below", "under", "before", "earlier"))
 _LESS_THAN = re.compile(r"less|fewer|lower|cheaper|shorter|lighter|smaller", re.IGNORECASE)
 _ASKS_FOR_ROWS = re.compile(
@@ -104,7 +104,7 @@ _GAP = re.compile(
 class ColumnComparison:
     """A comparison of two columns of each row: the column named before `split` with the column named after it.
 
-    `word` is the comparative, and `start` its place. `end` is set if the question asks for the rows with the greatest
+    `word` is the comparative, and `start` its offset. `end` is set if the question asks for the rows with the greatest
     or smallest difference, as a percentage if `in_percent`. `relation` can then be None: the difference may go either
     way.
     """
@@ -133,7 +133,7 @@ def find_column_comparison(text: str) -> tuple[str, ColumnComparison | None]:
 
 
 def _end(found: re.Match[str]) -> Operation:
-    """Return whether the greatest or the smallest difference is asked for."""
+    """Return whether the question asks for the greatest or the smallest difference."""
     return Operation.MINIMUM if found["end"].lower().startswith(_LEAST) else Operation.MAXIMUM
 
 
@@ -152,7 +152,7 @@ def _find_comparison(text: str) -> tuple[str, ColumnComparison | None]:
         rest = blank_out(rest, start, end)
     rest = blank_out(rest, found.start(), found.start("word"))
     if found["word"].lower() == "exceeded" and not rest[split:].strip():
-        split = 0  # "Was the budget exceeded": the budget is what the other column is compared with.
+        split = 0  # In "was the budget exceeded", the budget is what the other column is compared with.
     return rest, ColumnComparison(_relation(found), found["word"].lower(), found.start(), split)
 
 
@@ -166,7 +166,7 @@ def _relation(found: re.Match[str]) -> Relation:
 
 
 MOST_ROWS_ASKED = 50
-"""Maximum number in a question such as "the three largest"; with a higher number it is a question of another kind."""
+"""Maximum number in a question such as "the three largest"; with a higher number, the question is of another kind."""
 
 _WORDS = "|".join(NUMBER_WORDS)
 _FEW = rf"(?P<few>\d{{1,2}}|{_WORDS})"
@@ -216,23 +216,23 @@ _NOT = re.compile(
 )
 """Negations."""
 _ABSENT = re.compile(r"^(?:no|without)\b|\bhave$", re.IGNORECASE)
-"""Negations that say that something is not there at all."""
+"""Negations that mean that something does not exist at all."""
 _MISSING = re.compile(r"\b(?:is|are|was|were|has|have)\b(?P<what>[^,;]*?)\b(?:missing|empty|blank)\b", re.IGNORECASE)
 """Statements that something is missing."""
 _CLAUSE = re.compile(r"[,;]|\bbut\b", re.IGNORECASE)
-"""Ends of the part that a negation denies."""
+"""Pattern for the end of the part that a negation covers."""
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionForm:
     """What the form of a question adds to its operation.
 
-    `rest` is the text in which the words for it are blanked. `few` is the number of rows that are asked for; `end` says
-    whether they are the highest or the lowest, or is None if another word says so. `by` is the noun for groups.
-    `different`: distinct values are asked for. The words in `negated` places are denied; in those that are `absent`,
-    too, the question says that there is none ("no supplier"). `form` is DIFFERENCE or SHARE for a question with two
-    sides, and `split` is where the second side, or the part of a share, begins. `more` is the comparative of a
-    difference, `versus` a comparison of two columns.
+    `rest` is the text with the words of the form blanked. `few` is the requested number of rows; `end` tells whether
+    they are the highest or the lowest, and is None if another word tells. `by` is the noun for groups. `different`: the
+    question asks for distinct values. The words in `negated` places are negated; in `absent` places the question says
+    that something does not exist ("no supplier"). `form` is DIFFERENCE or SHARE for a question with two sides, and
+    `split` is where the second side, or the part of a share, begins. `more` is the comparative of a difference,
+    `versus` a comparison of two columns.
     """
 
     rest: str
@@ -249,7 +249,7 @@ class QuestionForm:
 
 
 def parse_form(text: str) -> QuestionForm | None:
-    """Return the form of a question whose conditions are blanked; None if it is too complex to be understood."""
+    """Return the form of a question whose conditions are blanked; None if it is too complex to understand."""
     rest, form, split, more = _two_sides(text)
     rest, versus = (rest, None) if form else find_column_comparison(rest)
     different = _DIFFERENT.search(rest)
@@ -285,7 +285,7 @@ def parse_form(text: str) -> QuestionForm | None:
 def requested_number(text: str, superlative: str) -> tuple[int, str]:
     """Return how many rows a word like "cheapest" asks for, and the text without that number.
 
-    "The three cheapest", "which three clubs have the most points": 3; without a number it is 1.
+    For "the three cheapest" and "which three clubs have the most points" it is 3; without a number, 1.
     """
     forms = (
         rf"\b{_FEW} (?={re.escape(superlative)}\b)",
@@ -326,9 +326,9 @@ _Places = tuple[tuple[int, int], ...]
 
 
 def _find_negations(text: str) -> tuple[str, _Places, _Places] | None:
-    """Return the text without negations, the places that they deny, and those among them that are said to be absent.
+    """Return the text without negations, the places that they negate, and those of the places that are absent.
 
-    Returns None if it is unclear what is denied.
+    Returns None if it is unclear what is negated.
     """
     if missing := _MISSING.search(text):
         rest = blank_out(text, missing.end("what"), missing.end())
@@ -340,7 +340,7 @@ def _find_negations(text: str) -> tuple[str, _Places, _Places] | None:
     for found in list(_NOT.finditer(text)):
         end = next((clause.start() for clause in _CLAUSE.finditer(text, found.end())), len(text))
         if places and found.start() < places[-1][1]:
-            return None  # "Not without": double negations are too hard for rules.
+            return None  # This is "not without": double negations are too hard for rules.
         places.append((found.end(), end))
         if _ABSENT.search(found[0]):
             absent.append(places[-1])
@@ -348,7 +348,7 @@ def _find_negations(text: str) -> tuple[str, _Places, _Places] | None:
         rest = rest[: found.end()] + re.sub(r"\bnor\b", "or ", rest[found.end() : end]) + rest[end:]
         rest = re.sub(r"\bbut\b", "   ", rest)
     if any(re.search(r"\band\b", rest[start:end], re.IGNORECASE) for start, end in places):
-        return None  # "Not red and large" may deny one of them, or both.
+        return None  # "Not red and large" may negate one of the two, or both.
     return rest, tuple(places), tuple(absent)
 
 
@@ -357,19 +357,19 @@ def _blank(text: str, found: re.Match[str] | None) -> str:
 
 
 MOST_CHARACTERS = 200
-"""Maximum number of characters of a question that may ask for a computation; longer texts tell a story."""
+"""Maximum number of characters of a question that may ask for a computation; a longer text is more than a question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """A computation that a question asks for.
 
-    `rest` is its text in which operation and conditions are blanked. `asks` is the word for the operation. `target` is
+    `rest` is its text with the operation and conditions blanked. `asks` is the word for the operation. `target` is
     where in `rest` the noun for what is counted or listed begins; None if the operation is on a column. `everything`:
-    the question asks for all rows explicitly. `few` is the number of rows with the highest or lowest values that are
-    asked for. `group_operation` is SUM or AVERAGE if the group with the highest or lowest sum or average is asked for.
-    `names` are the words that are written as names. Those that begin at `excused` places must turn out to be cells,
-    because any other word like "may" would change what is asked for.
+    the question explicitly asks for all rows. `few` is the requested number of rows with the highest or lowest values.
+    `group_operation` is SUM or AVERAGE if the question asks for the group with the highest or lowest sum or average.
+    `names` are the words written as names. Names that begin at `excused` places must turn out to be cells, because as
+    other words ("may") they would change the question.
     """
 
     operation: Operation
@@ -408,7 +408,7 @@ _CHANGES = re.compile(
 """Words that change the meaning of a question, so that only names may be spelt like them."""
 _NO_LETTER = re.compile(r"[^\w'’]|\Z")
 _FORECAST = re.compile(r"\b(?:will|would|going to)\b", re.IGNORECASE)
-"""Words for the future, which the table says nothing certain about."""
+"""Words for the future, about which a table says nothing certain."""
 _CURRENT_COLUMN = re.compile(r"\b(?:now|current|previous|today)\b", re.IGNORECASE)
 """Words that can be part of the name of one of two compared columns."""
 _COUNT = re.compile(
@@ -417,9 +417,9 @@ _COUNT = re.compile(
     re.IGNORECASE,
 )
 _HOURS = re.compile(r" (?:hours|minutes) (?:did|have|has|were|was)\b", re.IGNORECASE)
-"""Units after "how many" whose values are added up although no word asks for a sum."""
+"""Units after "how many" whose values are added up, although no word asks for a sum."""
 _SPENT = re.compile(r"\W*(?:what|how much) (?:did|have|has) .*\bspen[dt]\b(?!.*\bon\W*\Z)", re.IGNORECASE)
-"""Questions for what was spent, which ask for a sum without saying so."""
+"""Questions about spending, which ask for a sum without saying so."""
 _WHICH = re.compile(r"\W*(?:which|who)\b", re.IGNORECASE)
 _HOW_MUCH = re.compile(r"\bhow much\b", re.IGNORECASE)
 _SUM = re.compile(
@@ -442,11 +442,11 @@ _EVERYTHING = re.compile(
     r"^\W*(?:list|name|enumerate|show|give|display)\b.*\b(?:all|every)\b|\bare there\b|^\W*(?:what|which) are all\b",
     re.IGNORECASE,
 )
-"""Questions that ask for all rows or values explicitly."""
+"""Questions that explicitly ask for all rows or values."""
 _NO_MOMENT = re.compile(
     rf" (?:years?|months?|weeks?|quarters?|half|names?|days?|times?|\d+|{'|'.join(NUMBER_WORDS)})\b", re.IGNORECASE
 )
-"""Words after "first" and "last" with which these do not mean the first or last row by date."""
+"""Words after "first" and "last" that keep these from meaning the first or last row by date."""
 
 
 def parse_request(question: str, today: date | None = None) -> Request | None:
@@ -465,7 +465,7 @@ def parse_request(question: str, today: date | None = None) -> Request | None:
     if found is None or not 1 <= found.few <= MOST_ROWS_ASKED:
         return None
     if not (conditions or forms.versus) and found.operation is Operation.FILTER and not found.target:
-        return None  # Nothing says that rows are asked for.
+        return None  # Nothing shows that the question asks for rows.
     names = names_in(asked)
     excused = frozenset(at for at in names.at if _CHANGES.match(found.rest, at))
     request = replace(found, conditions=conditions, forms=forms, names=names, excused=excused)
@@ -473,7 +473,7 @@ def parse_request(question: str, today: date | None = None) -> Request | None:
 
 
 def _is_changed_by_words(request: Request) -> bool:
-    """Return whether words change what is asked for, or name days in a way that is not understood."""
+    """Return whether words change the meaning of the question, or name days in a way that is not understood."""
     rest, text, forms = request.rest, request.text, request.forms
     for at in request.names.at:
         end = next(gap.start() for gap in _NO_LETTER.finditer(request.text, at))
@@ -491,7 +491,7 @@ def _is_changed_by_words(request: Request) -> bool:
 def _operation(text: str, forms: QuestionForm) -> Request | None:
     """Return the request for the one operation that a question names; None if it names none or several.
 
-    The conditions are blanked in the forms' rest.
+    The conditions are already blanked in `forms.rest`.
     """
     rest = forms.rest
     superlatives = list(_SUPERLATIVE.finditer(rest))
@@ -501,7 +501,7 @@ def _operation(text: str, forms: QuestionForm) -> Request | None:
         return None if named or averages or _SUM.search(rest) else _column_request(text, rest, counts, forms.versus)
     if forms.form:
         return None if superlatives or counts or averages or forms.by else _two_sided_request(text, forms)
-    # Several operations in one question are too many for rules.
+    # Rules cannot handle several operations in one question.
     if len(superlatives) > 1 or (counts and (superlatives or averages)) or (forms.by and (superlatives or forms.end)):
         return None
     if superlatives or forms.end:
@@ -557,7 +557,7 @@ def _count_sum_or_list(text: str, rest: str, counts: re.Match[str] | None) -> Re
     left = blank_out(left, *sums.span()) if sums else left
     adds_up = sums or (_HOURS.match(rest, counts.end()) if counts else _SPENT.match(rest))
     if counts:
-        # With "in total" it may be a sum: the table decides whether rows are counted or a column is added up.
+        # With "in total" it may be a sum: the table decides whether to count rows or add up a column.
         return Request(Operation.SUM if adds_up else Operation.COUNT, text, left, "number", target=counts.end())
     if sums and _WHICH.match(rest):
         return None  # "Which items cost more than 400 in sum" asks for rows; the sum may be in a column.
