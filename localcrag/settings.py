@@ -53,7 +53,7 @@ DEFAULT_COLLECTION = "default"
 """Name of the collection that exists, empty, from the first start; adding documents to another name creates it."""
 PACKAGE = Path(__file__).resolve().parent
 IN_CHECKOUT = (PACKAGE.parent / "models" / "models.toml").is_file()
-"""False if localcrag was installed from a wheel, which contains the model manifest and our own models."""
+"""False if localcrag was installed from a wheel, which contains the model manifest and localcrag's own models."""
 REPOSITORY_MODELS = PACKAGE.parent / "models" if IN_CHECKOUT else PACKAGE / "shipped_models"
 
 
@@ -196,7 +196,7 @@ class EvaluationSettings(SettingsGroup):
 
     scorer: ScorerKind = Field(
         ScorerKind.CROSS_ENCODER,
-        # Measured with the embedded model: AUC 0.59, not 0.85, and fifty times the time (docs/lab/measurements.md).
+        # With the embedded model it takes fifty times as long, for an AUC of 0.59 instead of 0.85.
         description="Model that grades the passages; llm: the language model, one passage at a time (needs a capable "
         "one).",
     )
@@ -209,7 +209,7 @@ class EvaluationSettings(SettingsGroup):
     retry: bool = Field(True, description="Search again in other words if the first passages are not enough.")
     rewriter: Rewriter = Field(
         Rewriter.AUTO,
-        # The embedded model's: accepted for 15 of 140 questions, a third of the time (docs/lab/evaluation.md).
+        # Only 15 of the embedded model's 140 rewordings could be used (docs/lab/evaluation.md).
         description="How to rewrite follow-ups, second searches and web queries; auto: with the language model if it "
         "can.",
     )
