@@ -1,7 +1,7 @@
 """Reconcile: find conflicts between documents and the web, and decide them by a rule.
 
-Contradictions are found by comparing facts (contradiction.py), or by asking the language model (below). The second is
-for people whose language model judges well; docs/lab/measurements.md has figures.
+Contradictions are found by comparing facts (contradiction.py), or by asking the language model (below). The second
+method suits a language model that judges well; docs/lab/measurements.md has figures.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ VERDICT = JsonAnswer(
 
 
 def contradicts(first: str, second: str, *, llm: LanguageModel, clock: Clock) -> bool:
-    """Return whether the language model finds a contradiction; the call is on the clock. Raises GenerationError."""
+    """Return whether the language model finds a contradiction; `clock` counts the call. Raises GenerationError."""
     written = clock.complete(llm, prompt(first, second), VERDICT.decoding)
     return VERDICT.read(written).verdict is Verdict.CONTRADICT
 
@@ -82,12 +82,12 @@ tests/data/conflict_pairs.jsonl (scripts/lab/measuring/eval_conflicts.py)."""
 MIN_PIECE_COSINE = 0.3
 """Minimum cosine of the two pieces of evidence as a whole: "It costs 5 euros" does not show what costs 5 euros."""
 MAX_LLM_PAIRS = 3
-"""Maximum number of pairs put to the language model, the nearest first: each takes a call."""
+"""Maximum number of pairs to put to the language model, nearest first: each takes a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatementPair:
-    """Two near statements, one of a document and one of the web, each a sentence of a piece of evidence."""
+    """Two similar statements, one from a document and one from the web, each a sentence of a piece of evidence."""
 
     local: Evidence
     web: Evidence
@@ -98,7 +98,7 @@ class StatementPair:
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """The conflicts that were found, and the evidence that is left to answer from, with its numbers unchanged."""
+    """The conflicts that were found, and the remaining evidence, whose numbers are unchanged."""
 
     conflicts: tuple[Conflict, ...]
     evidence: tuple[Evidence, ...]
@@ -120,7 +120,7 @@ def resolve_conflicts(
     rule: ConflictRule,
     clock: Clock,
 ) -> Generator[Event, None, Reconciliation]:
-    """Yield the progress; return the conflicts and the evidence that is left. `evidence` was made of `strips`."""
+    """Yield the progress; return the conflicts and the remaining evidence. `evidence` was made from `strips`."""
     pairs = near_pairs(evidence, sources, strips, embedder=embedder)
     found: list[tuple[StatementPair, Difference, ConflictJudge]] = []
     if judge is not ConflictJudge.LLM:
@@ -130,7 +130,7 @@ def resolve_conflicts(
             if (differing := difference(pair.local_text, pair.web_text))
         ]
     if judge is not ConflictJudge.FACTS:
-        # Facts cost no call, so the model judges only the pairs in which they found nothing.
+        # Comparing facts costs no call, so the model judges only the pairs in which it found nothing.
         known = [pair for pair, _, _ in found]
         asked = [pair for pair in pairs if pair not in known][:MAX_LLM_PAIRS]
         reported = yield from _contradicting(asked, llm, clock)
@@ -141,9 +141,9 @@ def resolve_conflicts(
 def near_pairs(
     evidence: Sequence[Evidence], sources: Sequence[Source], strips: Sequence[Strip] = (), *, embedder: Embedder
 ) -> list[StatementPair]:
-    """Return the pairs of sentences, one of each side, that are near enough to be compared; the nearest first.
+    """Return the pairs of sentences, one from each side, that are similar enough to compare; nearest first.
 
-    Their pieces have to be near as well. The vector of a piece is the mean of its sentences' vectors, weighted by
+    Their pieces have to be similar as well. The vector of a piece is the mean of its sentences' vectors, weighted by
     relevance.
     """
     origins = {source.id: source.origin for source in sources}
@@ -200,7 +200,7 @@ def _contradicting(
 def _first_per_pair(
     found: Sequence[tuple[StatementPair, Difference, ConflictJudge]],
 ) -> list[tuple[StatementPair, Difference, ConflictJudge]]:
-    """Return the first, and so nearest, contradiction of each pair of pieces."""
+    """Return the first (and so the nearest) contradiction of each pair of pieces."""
     first: dict[tuple[int, int], tuple[StatementPair, Difference, ConflictJudge]] = {}
     for one in found:
         first.setdefault((one[0].local.n, one[0].web.n), one)
@@ -215,7 +215,7 @@ def resolve(
 ) -> Reconciliation:
     """Return the conflicts as `rule` decides them, and the evidence without the pieces that lost.
 
-    A piece is left out as a whole, and this settles every other conflict that it is part of.
+    A losing piece is removed as a whole, which also settles its other conflicts.
     """
     dates = {source.id: source.dated for source in sources}
     conflicts = [
@@ -235,7 +235,7 @@ def resolve(
 
 
 def remaining_strips(evidence: Sequence[Evidence], refinement: Refinement) -> tuple[Strip, ...]:
-    """Return the strips without those of the pieces that are no longer evidence."""
+    """Return the strips, without those of pieces that are no longer evidence."""
     gone = [piece for piece in refinement.evidence if piece not in evidence]
     return tuple(
         strip
@@ -325,7 +325,7 @@ _PRESENT = re.compile(
     r"|\bnow\b(?! that\b)"
     r"|(?<!at )\b(?:the|your|our|its|their) (?:latest|newest|most recent|up[- ]to[- ]date)\b"
     r"|\bthis (?:year|month|week)\b"
-    # “The current year” is about the present, the current in a cable is not.
+    # “The current year” is about the present; the current in a cable is not.
     r"|\b(?:the|your|our|its|their|his|her) current (?!(?:in|of|at|through|that|which|is|was|flows?|meters?|\w+ed)\b)\w"
     r"|^(?:is|are|does|do|has|have|can)\b.*\bstill\b",
     re.IGNORECASE,
@@ -335,13 +335,13 @@ _PRESENT = re.compile(
 def add_source_notes(
     answer: str, question: str, conflicts: Sequence[Conflict], evidence: Sequence[Evidence], sources: Sequence[Source]
 ) -> str:
-    """Return the answer with our own notes on its sources: disagreement before it, their age after it."""
+    """Return the answer with localcrag's notes on its sources: disagreement before it, their age after it."""
     parts = [disagreement(conflicts, sources), answer, age(question, evidence, sources)]
     return "\n\n".join(part for part in parts if part)
 
 
 def disagreement(conflicts: Sequence[Conflict], sources: Sequence[Source]) -> str:
-    """Return the text about the conflicts that no rule decided, or an empty string."""
+    """Return the text about the conflicts that no rule decided; "" if there are none."""
     named = {source.id: source for source in sources}
     lines = []
     for conflict in (conflict for conflict in conflicts if conflict.winner is None):
@@ -369,7 +369,7 @@ def age(question: str, evidence: Sequence[Evidence], sources: Sequence[Source]) 
     older = [source for source in local.values() if (source.dated or "") < (newest.dated or "")]
     if not older:
         return ""
-    # Years alone are easier to read, but they tell nothing if they are the same.
+    # Years alone are easier to read, but not informative if they are the same.
     length = 4 if all((source.dated or "")[:4] != (newest.dated or "")[:4] for source in older) else 10
     documents = ", ".join(
         _("%(title)s is from %(day)s", title=source.document, day=(source.dated or "")[:length]) for source in older
@@ -398,7 +398,7 @@ def _source_name(source: Source, rows: Sequence[SheetRow] = ()) -> str:
 def reconcile(
     refinement: Refinement, context: Context
 ) -> Generator[Event, None, tuple[Refinement, tuple[Conflict, ...]]]:
-    """Yield Reconciled if there is evidence of both sides; return the refinement that is left, and the conflicts."""
+    """Yield Reconciled if both sides have evidence; return the remaining refinement and the conflicts."""
     if not has_both_sides(refinement.evidence, refinement.sources):
         return refinement, ()
     yield StepStarted("reconcile", _("comparing your documents with the web"))

@@ -1,6 +1,7 @@
-"""Retry: search the documents once more, in other words.
+"""Retry: rephrase the question and search the documents again.
 
-Only retrieval uses the other words. Passages are judged by the question as it was asked, and the answer is to it.
+Only retrieval uses the rephrased question. Passages are graded by the original question, which is also the one that is
+answered.
 """
 
 from __future__ import annotations
@@ -37,15 +38,15 @@ _WORD = re.compile(r"\S+")
 
 
 def prompt(question: str) -> list[Message]:
-    """Return the messages that ask for the question in other words."""
+    """Return the messages that ask for the rephrased question."""
     return [Message("system", SYSTEM), *EXAMPLE, Message("user", f"Question: {one_line(question)}")]
 
 
 def accept(written: str, question: str) -> str:
     """Return the rewriting if it can be trusted, else the question's key words alone.
 
-    A text is rejected if it lost a name or a number of the question, added one (mostly from a made-up answer), is not a
-    single question on one line, or has no new word.
+    A text is rejected if it lost or added a name or a number (added ones mostly come from a made-up answer), if it is
+    not a single question on one line, or if it has no new word.
     """
     query = one_line(written.splitlines()[0] if written.strip() else "").strip("\"'“”")
     asked, wanted = content_words(question), content_words(query)
@@ -69,7 +70,7 @@ def key_words(question: str) -> str:
 
 
 def new_passages(found: Sequence[Passage], known: Sequence[Passage]) -> tuple[Passage, ...]:
-    """Return those of `found` that are not among the `known` ones."""
+    """Return the passages in `found` that are not among the `known` ones."""
     seen = {passage.id for passage in known}
     return tuple(passage for passage in found if passage.id not in seen)
 
@@ -77,7 +78,7 @@ def new_passages(found: Sequence[Passage], known: Sequence[Passage]) -> tuple[Pa
 def retry(
     question: str, known: tuple[GradedPassage, ...], action: Action, context: Context
 ) -> Generator[Event, None, tuple[tuple[GradedPassage, ...], Action]]:
-    """Return the best passages of both attempts with their action, or those of the first if there is no second."""
+    """Return the best passages of both attempts with their action; without a second attempt, those of the first."""
     if action is Action.CORRECT or not context.settings.retry or not known or not is_scored(known):
         return known, action
     if context.budget.spent(NO_SECOND_SEARCH):

@@ -1,7 +1,7 @@
 """Web search: turn a question into a web query, ask for consent, and turn results into passages.
 
-The step reports what it waits for and what goes wrong. It knows the search server, the cache and the person only as
-protocols.
+The step reports what it waits for and what fails. It uses the search server, the cache and the user's consent only
+through protocols.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ EXAMPLE = (
 )
 DECODING = Decoding(max_tokens=32, stop=("\n",))
 MAX_WORDS = 12
-"""Maximum words of a query that a model writes."""
+"""Maximum number of words in a query that a model writes."""
 KEPT_SHARE = 0.5
 """Minimum share of the question's content words that the query must keep."""
 
@@ -57,7 +57,7 @@ def accept(written: str, question: str) -> str:
     """Return the query if it can be trusted, else the question itself.
 
     A query is rejected if it lost most of the question's words, or added words that the question does not have: a small
-    model makes things up, and what it makes up must not leave the machine.
+    model makes things up, and made-up words must not leave the computer.
     """
     query = one_line(written.splitlines()[0] if written.strip() else "").strip("\"'“”. ")
     asked, kept = content_words(question), content_words(query)
@@ -66,7 +66,7 @@ def accept(written: str, question: str) -> str:
 
 
 def keeps_enough(kept: str, query: str) -> bool:
-    """Return whether `kept`, which is `query` without some words, still asks for the same."""
+    """Return whether `kept`, a part of `query`, still asks for the same thing."""
     words, of = content_words(kept), content_words(query)
     return bool(words) and len(words) >= KEPT_SHARE * len(of)
 
@@ -123,7 +123,7 @@ class SpeculativeSearch:
 def ask(query: str, parts: WebParts, settings: Settings, clock: Clock) -> Generator[Event, None, WebUse]:
     """Search the web for `query` if everything allows it, and return the result.
 
-    The clock stops while a person decides. Raises StoreError.
+    The clock stops while the user decides. Raises StoreError.
     """
     proposed = _sendable(query, parts.web, settings)
     if proposed is None:
@@ -148,9 +148,9 @@ def ask(query: str, parts: WebParts, settings: Settings, clock: Clock) -> Genera
 def start_speculative_search(
     question: str, parts: WebParts, settings: Settings
 ) -> Generator[Event, None, SpeculativeSearch | None]:
-    """Begin to search for the question itself, if the settings want that and nothing has to be waited for.
+    """Start a search for the question itself, if the settings say so and no wait is needed.
 
-    No caller has to wait for the thread: it ends within the search server's time limit. Raises StoreError.
+    No caller has to wait for the thread, which ends within the search server's time limit. Raises StoreError.
     """
     if not settings.web_speculative or settings.web is not WebMode.ALWAYS:
         return None
@@ -161,7 +161,7 @@ def start_speculative_search(
     if known := parts.cached(query):
         answer.set_result(known)
         return SpeculativeSearch(query, answer)
-    # A claim returns the seconds to wait, and a search ahead of the decision does not wait.
+    # A claim returns the seconds to wait, but a search before the decision does not wait.
     if parts.rate_limit and parts.rate_limit.claim(settings.web_per_minute):
         return None
     threading.Thread(target=_fulfil, args=(answer, query, parts), name="search ahead", daemon=True).start()
@@ -170,15 +170,15 @@ def start_speculative_search(
 
 
 def collect(ahead: SpeculativeSearch) -> Generator[Event, None, WebUse]:
-    """Return the result of a search that began before the decision, waiting if necessary. Raises StoreError."""
+    """Return the result of a search that began before the decision; wait for it if necessary. Raises StoreError."""
     yield StepStarted("search", _("waiting for your SearXNG"))
     return (yield from _outcome(ahead.query, ahead.answer.result))
 
 
 def _sendable(query: str, web: WebSearch, settings: Settings) -> str | None:
-    """Return the query as it would be sent, without forbidden terms, or None if too little of it would be left."""
+    """Return the query as it would be sent, without forbidden terms; None if too little of it would be left."""
     terms = settings.web_never_terms
-    # Terms are removed before the wording too, because it may cut a long query in the middle of a term.
+    # Terms are removed before the wording as well, because the wording may cut a long query in the middle of a term.
     kept = sanitize.remove_terms(query, terms)
     if kept != query and not keeps_enough(kept, query):
         return None
@@ -188,7 +188,7 @@ def _sendable(query: str, web: WebSearch, settings: Settings) -> str | None:
 def _allowed(
     proposed: str, parts: WebParts, settings: Settings, clock: Clock
 ) -> Generator[Event, None, str | NotAsked]:
-    """Return the query that the person allows to be sent, or the reason why none may be."""
+    """Return the query that the user allows to be sent, or the reason why none may be sent."""
     if parts.consent is None:
         yield Warned(_(CONSENT_IMPOSSIBLE))
         return NotAsked.NO_ONE_TO_ASK
@@ -246,7 +246,7 @@ def _web_use(query: str, answer: WebAnswer) -> WebUse:
 
 
 def _fulfil(answer: Future[WebAnswer], query: str, parts: WebParts) -> None:
-    """Send the query in the thread; the future passes any error on to its reader."""
+    """Send the query in the thread; the future passes on any error to its reader."""
     try:
         answer.set_result(parts.send(query))
     except Exception as error:  # noqa: BLE001 - kept in the future, and raised again where the answer is taken
@@ -254,7 +254,7 @@ def _fulfil(answer: Future[WebAnswer], query: str, parts: WebParts) -> None:
 
 
 def search_speculatively(question: str, context: Context) -> Generator[Event, None, SpeculativeSearch | None]:
-    """Begin to search for the question itself before the decision, if the settings want that."""
+    """Start a search for the question itself before the decision, if the settings say so."""
     web = context.web
     return (yield from start_speculative_search(question, web, context.settings)) if web else None
 
@@ -262,7 +262,7 @@ def search_speculatively(question: str, context: Context) -> Generator[Event, No
 def search(
     question: str, local: Sequence[GradedPassage], ahead: SpeculativeSearch | None, context: Context
 ) -> Generator[Event, None, tuple[tuple[GradedPassage, ...], WebUse]]:
-    """Yield Searched, and return graded web passages and how the web was used; both empty if it may not be asked."""
+    """Yield Searched, and return graded web passages and how the web was used; both empty if it may not be used."""
     web = context.web
     if web is None or (local and not is_scored(local)):
         return (), WebUse()
