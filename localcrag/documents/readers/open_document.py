@@ -1,8 +1,8 @@
-"""Opens documents of all supported kinds and reads their dates and titles.
+"""Open documents of all supported kinds, and read their dates and titles.
 
 `open_document` determines the kind of a file and returns its pages and the files within it. `read_properties` reads its
-date and title, which are optional: if they cannot be read, the document has none and is not refused. A title in a front
-matter is part of the text, and is read there (`text/titles.py`).
+date and title, which are optional: if they cannot be read, the document simply has none. A title in front matter is
+part of the text, where `text/titles.py` reads it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"
 RTF_TITLE = re.compile(rb"\{\\title ([^{}\\]+)\}")
 RTF_DAY = re.compile(rb"\\(?:revtim|creatim)\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
 PYTHON_DOCX_TEMPLATE = "2013-12-23T23:15:00Z"
-"""Date in python-docx's template; documents made with it have this date unless they were given another."""
+"""Date in python-docx's template; documents made with it keep this date unless they get another one."""
 # The last change comes before the first publication; for the same date, the more specific name comes first.
 META_NAMES = (
     *("article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "last-modified"),
@@ -58,7 +58,7 @@ FRONT_MATTER_DATE = re.compile(r"^date:[ \t]*[\"']?([^\n\"'#]+?)[\"']?[ \t]*(?:#
 class Properties:
     """A document's own date and title.
 
-    `dated` is the ISO date of the last change, else of its creation; `title` is the title in its properties.
+    `dated` is the ISO date of its last change, or else of its creation; `title` is the title in its properties.
     """
 
     dated: str | None = None
@@ -135,7 +135,7 @@ def _email_properties(path: Path, media_type: str) -> Properties:
 def _html_properties(path: Path) -> Properties:
     data = path.read_bytes()
     markup = text.decode(data, path.name, declared=html.declared_encoding(data))
-    # lxml refuses a string whose XML declaration names an encoding; this string is decoded already.
+    # lxml refuses a string whose XML declaration names an encoding; this string is already decoded.
     markup = re.sub(r"^\s*<\?xml[^>]*>", "", markup)
     if not markup.strip():
         return Properties()
@@ -207,7 +207,8 @@ WITHOUT_EXTENSION = frozenset(
     "readme license licence copying notice authors contributors changelog changes news install todo makefile "
     "dockerfile jenkinsfile vagrantfile procfile gemfile rakefile".split()
 )
-"""Names, in lower case, of text files without an extension. Other files without one may be keys or programs."""
+"""Names, in lower case, of text files without an extension. Other files without an extension may be keys or
+programs."""
 _REMEDIES: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(
@@ -223,18 +224,18 @@ _REMEDIES: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""Advice for files of these kinds, which differs from the advice for most kinds."""
+"""Advice for files of these kinds, which differs from the general advice."""
 
 
 @dataclass(frozen=True)
 class ParsedDocument:
     """A document whose pages are still to be read.
 
-    `page_count` is None for kinds of file without pages. `members` are files within it, to be read after its pages. An
-    archive has no pages, and neither has an office file with pictures and no text.
+    `page_count` is None for kinds of file without pages. `members` are files within it, to be read after its pages.
+    Archives have no pages; nor do office files that have pictures but no text.
 
-    `dated` is the ISO date that the document itself states, `title` the title in its properties; None if there is none
-    that is plausible. Exhausting or closing `pages` closes the file. Reading them raises the errors of `open_document`.
+    `dated` is the ISO date that the document itself states, `title` the title in its properties; None if there is no
+    plausible one. Exhausting or closing `pages` closes the file. Reading pages raises the errors of `open_document`.
     """
 
     media_type: str
@@ -277,7 +278,7 @@ def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = Mapp
 
 
 def _with_pictures(document: ParsedDocument, path: Path, name: str) -> ParsedDocument:
-    """Return a document with the pictures that it shows instead of text; without any text, it is an archive of them."""
+    """Return a document with the pictures that it shows instead of text; without text, it becomes an archive."""
     if document.media_type == mail.MHTML:
         return _with_embedded_pictures(document, mail.pictures_of_page(path, name), name)
     is_notebook = document.media_type == "text/plain" and name.lower().endswith(_data_pictures.NOTEBOOK)
@@ -302,7 +303,7 @@ def _with_pictures(document: ParsedDocument, path: Path, name: str) -> ParsedDoc
 def _with_embedded_pictures(
     document: ParsedDocument, pictures: Generator[Member, None, None], name: str
 ) -> ParsedDocument:
-    """Return a text with the pictures that are embedded in it; without any other text, it is an archive of them."""
+    """Return a text with its embedded pictures; if it has no other text, it becomes an archive of them."""
     try:
         pages = list(document.pages)
         if any(page.text.strip() for page in pages):
@@ -319,7 +320,7 @@ def unlocked(path: Path, name: str, password: str) -> bytes:
     """Return a file's content without its password.
 
     Raises PasswordNeeded if the password is wrong, UnreadableDocument, and EncryptedDocument if no password can open
-    it.
+    the file.
     """
     try:
         head = _head(path, name)
@@ -360,7 +361,7 @@ def _no_items() -> Generator[Never, None, None]:
 
 
 def _head(path: Path, name: str) -> bytes:
-    """Return the file's first bytes. Raises UnreadableDocument if it is no ordinary file, and EmptyDocument."""
+    """Return the file's first bytes. Raises UnreadableDocument if it is not an ordinary file, and EmptyDocument."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):  # opening a pipe would block forever
         what = "a folder" if stat.S_ISDIR(status.st_mode) else "not an ordinary file"
@@ -373,7 +374,7 @@ def _head(path: Path, name: str) -> bytes:
 
 
 def _raise_if_empty(pages: Generator[Page, None, None], name: str) -> Generator[Page, None, None]:
-    """Pass on the pages; raise EmptyDocument after the last if no page had or showed any text."""
+    """Pass on the pages; after the last one, raise EmptyDocument if no page had or showed any text."""
     empty = True
     try:
         for page in pages:

@@ -1,8 +1,7 @@
 """Reader processes: untrusted files are parsed outside the app's process.
 
-Each process reads one file at a time, and many one after the other. It has a memory limit, writes no files, and may not
-connect to anything (privacy/guard.py). If it ends or hangs, the file gets an error, and the next file gets a new
-process.
+Each process reads many files, one at a time. It has a memory limit, writes no files, and may not connect to anything
+(privacy/guard.py). If it ends or hangs, the file gets an error, and the next file gets a new process.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _GENTLY = "gently"
 
 @dataclass(frozen=True, slots=True)
 class RemoteDocument:
-    """A document whose pages are still to be read; like the readers' own class."""
+    """A document whose pages are still to be read, like the readers' own class."""
 
     media_type: str
     page_count: int | None
@@ -54,16 +53,16 @@ class ReaderProcesses(ProcessPool):
     """Processes that read files, started when they are needed."""
 
     def __init__(self, patience: float = PATIENCE, *, gently: bool = False) -> None:
-        """If `gently`, other work has priority, such as the embedding model that they read for."""
+        """Prepare the pool; if `gently`, the processes give way to other work, such as the embedding model."""
         super().__init__(_MODULE, patience, *[_GENTLY] * gently)
 
     def open_document(
         self, path: Path, name: str, scans: Mapping[int, ScannedPage] = MappingProxyType({})
     ) -> RemoteDocument:
-        """Open a file; `name` is that of the document.
+        """Open a file; `name` is the document's name.
 
-        `scans` are the pages that text recognition has read, by their numbers. Raises DocumentError, also while pages
-        and members are read.
+        `scans` are the pages read by text recognition, by page number. Raises DocumentError, also while pages and
+        members are read.
         """
         process = self.take()
         read = {str(number): page.plain() for number, page in scans.items()}
@@ -93,7 +92,7 @@ class ReaderProcesses(ProcessPool):
     ) -> PagePicture:
         """Return a page of a PDF or a picture file as a picture, with the places of `texts`. Raises DocumentError.
 
-        `scan` is what text recognition has read on the page.
+        `scan` is the output of text recognition for the page.
         """
         process = self.take()
         asked = {"name": name, "page": page, "texts": list(texts), "dpi": dpi, "scan": scan.plain() if scan else None}
@@ -106,7 +105,7 @@ class ReaderProcesses(ProcessPool):
         return self._next(process, asked["name"])
 
     def _next(self, process: ChildProcess, name: str) -> Frame:
-        """Return the next message. Raises the error that it contains, or one that says how the process ended."""
+        """Return the next message. Raises the error that it contains, or an error that tells how the process ended."""
         try:
             content, attached = process.answer()
         except WorkerFailed as over:
@@ -135,7 +134,7 @@ class ReaderProcesses(ProcessPool):
                 yield Page(content["number"], text, content["unread"], headings, recognised, rows)
                 content, attached = self._next(process, name)
         except GeneratorExit:
-            self.drop(process)  # The pages that it has read ahead are not needed any more.
+            self.drop(process)  # The pages that it has read ahead are no longer needed.
             raise
         if "member" in content:
             after.append((content, attached))

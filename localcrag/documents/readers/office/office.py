@@ -1,4 +1,4 @@
-"""Office files by anydoc, converted to HTML, which is then read like all other kinds of documents."""
+"""Office files, converted to HTML by anydoc and then read like other documents."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def to_html(
     """Return a document as HTML, with its notes below it.
 
     On `slides`, block quotes are the speaker's notes. In `sheets`, each grid may contain several tables. `extra_html`
-    is additional HTML by the names of sheets, or under an empty name for a slide. For a sheet without cells, that HTML
-    follows below the sheet's name.
+    is additional HTML by sheet name, or under an empty name for a slide. For a sheet without cells, this HTML follows
+    the sheet's name.
     """
     return "".join(_Markup(slides, sheets, dict(extra_html)).pieces(document))
 
@@ -158,7 +158,7 @@ class _Markup:
 def _grid(table: Table) -> list[list[str]]:
     """Return the texts of a sheet's cells.
 
-    A cell that spans rows is repeated in each row; one that spans columns is marked (ACROSS).
+    A cell that spans rows is repeated in each row; a cell that spans columns is marked (SPANNED).
     """
     texts = [[_words(slot.cell) for slot in row] for row in table.grid]
     for number, row in enumerate(table.grid):
@@ -213,7 +213,7 @@ FORMATS: dict[str, tuple[Format, str]] = {
     kinds.ODS: ("ods", "an OpenDocument spreadsheet"),
     **dict.fromkeys(kinds.SEPARATED, ("csv", "a table of values with commas or tabs between them (CSV)")),
 }
-"""Names of a format for anydoc and for people, by media type."""
+"""The name of each format for anydoc and its description for people, by media type."""
 LISTINGS = {kinds.PPTX: _slides.POWERPOINT, kinds.ODP: _slides.OPEN_DOCUMENT}
 SLIDES = frozenset((kinds.PPT, kinds.PPTX, kinds.ODP))
 _SLIDES_DAMAGED = (*kinds.ZIP_ERRORS, KeyError, _slides.XML_ERROR)
@@ -223,9 +223,9 @@ WORKBOOKS = frozenset((kinds.XLSX, kinds.XLS))
 def open_pages(
     path: Path, name: str, head: bytes, media_type: str, *, recognised: bool
 ) -> tuple[int | None, Generator[Page, None, None]]:
-    """Check the file; return its number of slides, None if it has none, and a generator of its pages.
+    """Check the file; return its number of slides (None if it has none) and a generator of its pages.
 
-    `recognised` is whether the content itself shows that it is of this kind. Raises EncryptedDocument and
+    `recognised` tells whether the content itself shows that the file is of this kind. Raises EncryptedDocument and
     UnreadableDocument, both here and while pages are read.
     """
     _, what = FORMATS[media_type]
@@ -286,7 +286,7 @@ def page(
 ) -> Page:
     """Return the page of a file, or of one of its slides.
 
-    `sheets` are those of a spreadsheet, `extra_html` is additional HTML (to_html). Raises EncryptedDocument and
+    `sheets` are the sheets of a spreadsheet, `extra_html` is additional HTML (to_html). Raises EncryptedDocument and
     UnreadableDocument.
     """
     kind, what = FORMATS[media_type]
@@ -307,7 +307,7 @@ def page(
 
 
 def _with_markdown_headings(page: Page) -> Page:
-    """Return a page with Markdown's marks at its headings, so that they are known if a part of the text is read again.
+    """Return a page with Markdown's marks at its headings, which mark them if a part of the text is parsed again.
 
     `headings` then contains only those that are too deep for Markdown.
     """
