@@ -1,11 +1,11 @@
-"""Calibration: fit relevances and thresholds to labels, and measure what they change on others.
+"""Calibration: fit relevances and thresholds to labels, and measure the change on other labels.
 
 The first part chooses the threshold `upper` by a criterion: F1, web rate or cost. The next parts fit the probabilities
 (Platt scaling), choose `lower` and `strip`, and compare the new calibration with the active one by cross-validation.
-`fit_calibration` does all of it.
+`fit_calibration` does all of this.
 
-A question counts by its best passage, as under the policy `max`: it is CORRECT if the relevance of this passage reaches
-`upper`. Everywhere, `there` says whether one of the retrieved passages answers the question.
+A question is judged by its best passage, as under the policy `max`: it is CORRECT if the relevance of this passage
+reaches `upper`. In this module, `there` tells whether one of the retrieved passages answers the question.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def accuracy(correct: Marks, there: Marks) -> float:
 
 
 def web_rate(correct: Marks) -> float:
-    """Return the share of questions that are not CORRECT, and so go to the web if it may be asked."""
+    """Return the share of questions that are not CORRECT, and so go to the web if web search is allowed."""
     return float(np.mean(~correct))
 
 
@@ -93,9 +93,9 @@ def cost(correct: Marks, there: Marks, wrong_cost: float) -> float:
 def choose_upper(best: Floats, there: Marks, criterion: Criterion) -> float:
     """Return the best of UPPERS by the criterion; `best` is each question's best relevance.
 
-    F1 takes the highest F1, COST the lowest cost; of equal thresholds, the middle one is returned, which is the
-    farthest from both kinds of question. WEB_RATE takes the highest threshold whose web rate does not exceed the
-    target, or the lowest threshold if all exceed it.
+    F1 chooses the highest F1, COST the lowest cost; in a tie, the middle threshold is returned, which is farthest from
+    both kinds of question. WEB_RATE chooses the highest threshold whose web rate does not exceed the target, or the
+    lowest threshold if all exceed it.
     """
     decided = best[None, :] >= UPPERS[:, None]
     match criterion.kind:
@@ -124,7 +124,7 @@ class LogisticForm:
 class Rows:
     """Scored texts; `features`, shape (rows, 3), are logit, cosine and overlap.
 
-    `questions` numbers the questions from 0 within each set, `sets` the sets from 0; `marks` says which rows are
+    `questions` numbers the questions from 0 within each set, `sets` the sets from 0; `marks` tells which rows are
     relevant.
     """
 
@@ -135,7 +135,7 @@ class Rows:
 
     @property
     def weights(self) -> Floats:
-        """Weights of the rows with which each set counts the same; their mean is 1."""
+        """Weights of the rows that give each set the same total weight; their mean is 1."""
         counts = np.bincount(self.sets)
         return np.asarray(len(self.sets) / (np.count_nonzero(counts) * counts[self.sets]))
 
@@ -147,14 +147,14 @@ class Rows:
 def fit(rows: Rows, form: LogisticForm, *, smoothed: bool = False) -> Logistic:
     """Return the coefficients of Platt scaling (Platt 1999). Raises ValueError if a higher logit is worse.
 
-    `smoothed` uses Platt's targets (section 2.2), (N₊ + 1) / (N₊ + 2) and 1 / (N₋ + 2), in place of 1 and 0. A few rows
-    make nothing certain, and if the logits separate the rows perfectly, the slope would otherwise grow without limit.
+    `smoothed` uses Platt's targets (section 2.2), (N₊ + 1) / (N₊ + 2) and 1 / (N₋ + 2), instead of 1 and 0. A few rows
+    prove little, and if the logits separate the rows perfectly, the slope would otherwise grow without limit.
     """
     features, marks, weights = rows.features[:, form.columns], rows.marks, rows.weights
     if smoothed:
         positives = int(np.count_nonzero(marks))
         targets = np.where(marks, (positives + 1) / (positives + 2), 1 / (len(marks) - positives + 2))
-        # A row with a target between 0 and 1 becomes a row of each kind, weighted by the target.
+        # A row with a target between 0 and 1 becomes one row of each kind, weighted by the target.
         features = np.concatenate([features, features])
         weights = np.concatenate([weights * targets, weights * (1 - targets)])
         marks = np.repeat([True, False], len(targets))
@@ -168,12 +168,12 @@ def fit(rows: Rows, form: LogisticForm, *, smoothed: bool = False) -> Logistic:
 
 
 def predict(fitted: Logistic, rows: Rows) -> Floats:
-    """Return the probabilities of rows by logit, cosine and overlap, shape (rows,)."""
+    """Return the probabilities of rows, computed from logit, cosine and overlap, shape (rows,)."""
     return fitted.probabilities(*rows.features.astype(np.float32).T)
 
 
 def standard_error(values: Floats, rows: Rows) -> float:
-    """Return the standard error of the mean of the sets' means; questions are taken to be independent."""
+    """Return the standard error of the mean of the sets' means, assuming independent questions."""
     variances = []
     for number in np.unique(rows.sets):
         inside = rows.sets == number
@@ -184,13 +184,14 @@ def standard_error(values: Floats, rows: Rows) -> float:
 
 
 MOST_MISSED = 0.1
-"""Maximum share of answerable questions called INCORRECT: the documents are then ignored, and the answer is lost."""
+"""Maximum share of answerable questions that may be called INCORRECT: then the documents are ignored, and the answer
+is lost."""
 MOST_LOST = 0.1
-"""Maximum share of passages whose answer is dropped: that loses the answer, a needless sentence only adds to the
-prompt."""
+"""Maximum share of passages whose answer may be dropped: that loses the answer, while a needless sentence only
+lengthens the prompt."""
 NEGLIGIBLE_DIFFERENCE = 0.01
-"""Difference in the objective that is ignored: about a standard error of 1,600 decisions, sqrt(0.85 * 0.15 / 1600) =
-0.009."""
+"""Difference in the objective that is ignored: about one standard error for 1,600 decisions, sqrt(0.85 * 0.15 /
+1600) = 0.009."""
 STEPS = np.round(np.arange(0.02, 0.985, 0.01), 2)
 """Candidates for the thresholds `lower` and `strip`."""
 
@@ -206,7 +207,7 @@ class ThresholdStep:
 
 
 def sweep_lower(best: Floats, there: Marks, weights: Floats) -> list[ThresholdStep]:
-    """Return for each threshold the shares of questions without and with an answer that are called INCORRECT."""
+    """Return for each threshold the shares of questions, without and with an answer, that are called INCORRECT."""
     steps = []
     for threshold in STEPS:
         below = best < threshold
@@ -236,7 +237,7 @@ def sweep_strip(relevances: Floats, marks: Marks, passages: Places, weights: Flo
 
 
 def choose(steps: list[ThresholdStep], default: float) -> float:
-    """Return the admissible threshold with the highest objective, and the highest of equal ones.
+    """Return the admissible threshold with the highest objective; in a tie, the highest one.
 
     The default is kept if it is admissible and about as good, or if no threshold is admissible.
     """
@@ -251,10 +252,10 @@ def choose(steps: list[ThresholdStep], default: float) -> float:
 
 
 FOLDS = 5
-"""Folds of the cross-validation."""
+"""Number of folds of the cross-validation."""
 RESAMPLES = 1000
-"""Resamples of a bootstrap: the number that Efron and Tibshirani (1993, chapter 13) ask for in a percentile
-interval."""
+"""Number of resamples of a bootstrap: the number that Efron and Tibshirani (1993, chapter 13) recommend for a
+percentile interval."""
 PASSAGE = LogisticForm((0, 1, 2))
 """Calibration of passages by logit, cosine and overlap."""
 
@@ -276,7 +277,7 @@ class FigureChange:
 
 @dataclass(frozen=True)
 class ScoredQuestions:
-    """Scored rows by question; `own` has for each question the numbers of the rows that decide its action."""
+    """Scored rows by question; `own` has for each question the indices of the rows that decide its action."""
 
     rows: Rows
     own: list[Places]
@@ -284,11 +285,11 @@ class ScoredQuestions:
 
     @property
     def counted(self) -> Places:
-        """Numbers of the questions that have passages to decide on."""
+        """Indices of the questions that have passages to decide on."""
         return np.array([number for number, own in enumerate(self.own) if len(own)], dtype=np.intp)
 
     def best(self, relevances: Floats) -> Floats:
-        """Return each question's best relevance, NaN if it has no passage to decide on."""
+        """Return each question's best relevance; NaN if it has no passage to decide on."""
         return np.array([relevances[own].max() if len(own) else np.nan for own in self.own])
 
 
@@ -318,7 +319,7 @@ def calibrated_predictions(data: ScoredQuestions, calibration: FittedCalibration
 
 
 def cross_validated(data: ScoredQuestions, criterion: Criterion, seed: int) -> Predicted:
-    """Return cross-validated predictions: each question is predicted by a fit to others. Raises ValueError."""
+    """Return cross-validated predictions: each question is predicted by a fit to other questions. Raises ValueError."""
     relevances = np.zeros(len(data.rows.marks))
     correct = np.zeros(len(data.own), dtype=bool)
     counted = data.counted
@@ -335,9 +336,9 @@ def cross_validated(data: ScoredQuestions, criterion: Criterion, seed: int) -> P
 
 
 def _folds(there: Marks, seed: int) -> Iterator[tuple[Places, Places]]:
-    """Yield the numbers of questions to fit on and to predict, so that every fold has both kinds of question.
+    """Yield the indices of questions to fit on and to predict, so that every fold has both kinds of question.
 
-    GroupKFold would divide the rows by question as well, but without regard to the kinds.
+    GroupKFold would also divide the rows by question, but without regard to the kinds.
     """
     yield from StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(np.zeros((len(there), 1)), there)
 
@@ -345,7 +346,7 @@ def _folds(there: Marks, seed: int) -> Iterator[tuple[Places, Places]]:
 def changes(
     data: ScoredQuestions, before: Predicted, after: Predicted, criterion: Criterion, seed: int
 ) -> tuple[FigureChange, ...]:
-    """Return each figure before and after, with the bootstrap interval of its change, over questions."""
+    """Return each figure before and after, with the interval of its change from a bootstrap over questions."""
     marks, counted = data.rows.marks, data.counted
     there = data.there[counted]
     rows = [np.flatnonzero(data.rows.questions == number) for number in range(len(data.own))]
@@ -407,8 +408,8 @@ def _change(
 
 
 FEWEST_ROWS = 50
-"""Minimum number of labelled passages, and of strips: with fewer, the four coefficients reflect chance more than the
-documents."""
+"""Minimum number of labelled passages, and of labelled strips: with fewer, the four coefficients reflect chance more
+than the documents."""
 FEWEST_QUESTIONS = FOLDS
 """Minimum number of questions of each kind, so that each fold has one."""
 _STRIP = LogisticForm((0,))

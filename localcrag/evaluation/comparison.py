@@ -1,4 +1,4 @@
-"""A comparison of two evaluations of the same questions: their figures, and changed questions."""
+"""A comparison of two evaluations of the same questions: their figures, and questions that changed."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class OutcomeChange(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionOutcome:
-    """A question's run in short; `cause` is what went wrong, None if the run is right."""
+    """A short form of a question's run; `cause` tells what went wrong, None if the run is right."""
 
     right: bool
     action: str | None
@@ -56,7 +56,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differing:
-    """A setting, model or version that differs between the two."""
+    """A setting, model or version that differs between the two evaluations."""
 
     name: str
     before: str
@@ -67,7 +67,7 @@ class Differing:
 class Comparison:
     """A comparison of two evaluations; `questions` were asked in both.
 
-    `only_before` and `only_after` were asked in one of them, or are worded or labelled differently in the other.
+    `only_before` and `only_after` were asked in only one of them, or are worded or labelled differently in the other.
     """
 
     before: About
@@ -121,7 +121,7 @@ def compare(before: Side, after: Side) -> Comparison:
 
 
 def _names(before: Side, after: Side) -> tuple[str, str]:
-    """Return names for the two: the configurations', or the evaluations' if these are equal, or one name for both."""
+    """Return names for the two sides: the configurations' names, or if these are equal, the evaluations'."""
     if before[1] != after[1]:
         return before[1], after[1]
     first, second = before[0].about.id, after[0].about.id

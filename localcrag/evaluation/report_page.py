@@ -19,7 +19,7 @@ from localcrag.text.words import one_line
 
 
 class Tone(StrEnum):
-    """Whether a figure is better or worse than the one it is compared with; shown as a colour and a sign."""
+    """Whether a figure is better or worse than the one it is compared with; shown by a colour and a sign."""
 
     NONE = ""
     BETTER = "better"
@@ -41,7 +41,7 @@ class ReportCell:
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """A line of a table: its name, and its cells."""
+    """A row of a table: its name and its cells."""
 
     name: str
     cells: tuple[ReportCell, ...]
@@ -60,7 +60,7 @@ class ReportTable:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A text of a document, the web or a model; `mark` says what is good about it, if anything."""
+    """A text of a document, the web or a model; `mark` says what is good about it, if anything is."""
 
     label: str
     text: str
@@ -103,7 +103,7 @@ class ReportPage:
 
 
 def row(name: str, *cells: ReportCell | str) -> ReportRow:
-    """Return a line of a table; a string becomes a cell without a note."""
+    """Return a row of a table; a string becomes a cell without a note."""
     return ReportRow(name, tuple(ReportCell(one) if isinstance(one, str) else one for one in cells))
 
 
@@ -118,7 +118,7 @@ _HTML_SIGNS = {Tone.BETTER: "▲", Tone.WORSE: "▼", Tone.NONE: ""}
 
 
 def html(page: ReportPage) -> str:
-    """Return the page as HTML, with a policy that forbids scripts and anything from other servers."""
+    """Return the page as HTML, with a policy that forbids scripts and any content from other servers."""
     style = Markup(_TEMPLATES.get_template("report.css").render())  # noqa: S704  a file of this package
     return _TEMPLATES.get_template("report.html").render(page=page, style=style, drawn=_drawn, signs=_HTML_SIGNS)
 
@@ -180,12 +180,12 @@ def _quote(quote: Quote) -> str:
 
 
 def _text(text: str) -> str:
-    # Before a space, ":" and "<" mean nothing in Markdown, and the tables are also read as plain text.
+    # Before a space, ":" and "<" have no meaning in Markdown, and the tables are also read as plain text.
     return escape_markdown_line(one_line(text)).replace("\\: ", ": ").replace("\\< ", "< ")
 
 
 SHARE = "share"
-"""Name that stands for any metric that is a share, for figures that belong to no metric."""
+"""Name that stands for any metric that is a share, for figures without a metric."""
 HOLDERS = {AnswerLocation.DOCUMENTS: "documents", AnswerLocation.WEB: "only the web", AnswerLocation.NOWHERE: "neither"}
 
 MOST_ACCEPTED = 6
@@ -252,7 +252,7 @@ def _word(one: KeyFigure) -> str:
 
 
 def paired_table(title: str, pairs: Sequence[Paired]) -> ReportTable:
-    """Return a table of the differences of the key figures, with a column for each pair."""
+    """Return a table of the key figures' differences, with a column for each pair."""
     rows = tuple(
         row(metric_title(metric, group), *(change(metric, paired.differences[group].get(metric)) for paired in pairs))
         for metric, group in KEYS
@@ -262,7 +262,7 @@ def paired_table(title: str, pairs: Sequence[Paired]) -> ReportTable:
 
 
 def every_difference(group: str, pairs: Sequence[Paired], *, folded: bool = True) -> ReportTable:
-    """Return a table of the differences of every metric in a group, with a column for each pair."""
+    """Return a table of every metric's differences in a group, with a column for each pair."""
     rows: tuple[ReportRow, ...] = tuple(
         row(metric_title(metric), *(change(metric, paired.differences[group].get(metric)) for paired in pairs))
         for metric in BY_NAME

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 
 WIDTH = 5.4
-"""Inches; a phone shows the plot at three quarters of this width, where 9 points can still be read."""
+"""Width in inches; a phone shows the plot at three quarters of this width, where 9 points are still legible."""
 ROW, MARGIN = 0.26, 0.55
 """Height in inches of a bar, and of the margins above and below all bars."""
 NAME_CHARACTERS = 26
-"""Characters shown of a configuration's name."""
+"""Number of characters shown of a configuration's name."""
 STEPS = ("condense", "retrieve", "evaluate", "decide", "retry", "search", "refine", "reconcile", "generate", "verify")
 """Steps in the order of the flow."""
 
@@ -96,7 +96,7 @@ def actions(found: Mapping[str, Actions]) -> Plot:
 
 
 def losses(found: Mapping[str, Losses]) -> Plot:
-    """Return a plot of where answers were lost and how many, with a bar for each configuration."""
+    """Return a plot of where answers were lost, and how many, with a bar for each configuration."""
     there = [cause.value for cause in Cause if any(one.causes[cause.value] for one in found.values())]
     parts = {cause: [float(one.causes[cause]) for one in found.values()] for cause in there}
     colours = {cause.value: SERIES[place] for place, cause in enumerate(Cause)}
@@ -164,7 +164,7 @@ def sweep(found: Sweep) -> Plot:
 
 
 def retention(found: Sequence[Length]) -> Plot:
-    """Return a plot of the share kept of all strips, and of those with an answer, by strips in the passage."""
+    """Return a plot of the share kept of all strips, and of strips with an answer, by strips per passage."""
     alt = "Share of strips kept, by strips in the passage"
     with _figure(2.5, alt) as (figure, drawn):
         axes = figure.subplots()
@@ -219,10 +219,10 @@ def _limits(axes: Axes, thresholds: Thresholds) -> None:
 
 @contextmanager
 def _figure(height: float, alt: str) -> Iterator[tuple[Figure, list[str]]]:
-    """Yield a figure, and a list that contains its SVG afterwards; then restore the settings of matplotlib."""
+    """Yield a figure, and a list that contains its SVG afterwards; then restore matplotlib's settings."""
     matplotlib, figure_class = _library()
     look = {name: value for name, value in matplotlib.rcParamsDefault.items() if name not in _NOT_LOOKS}
-    # The salt is part of the ids of clip paths, which must differ between the plots of one page.
+    # The salt becomes part of the ids of clip paths, which must differ between the plots of one page.
     with matplotlib.rc_context(look | _LOOK | {"svg.hashsalt": alt}):
         figure = figure_class(figsize=(WIDTH, height), layout="constrained")
         drawn: list[str] = []
@@ -233,11 +233,11 @@ def _figure(height: float, alt: str) -> Iterator[tuple[Figure, list[str]]]:
 
 
 _NOT_LOOKS = frozenset({"backend", "backend_fallback", "interactive", "toolbar", "timezone"})
-"""rcParams about the environment of matplotlib; reading the first one would make it look for a screen."""
+"""rcParams about matplotlib's environment; reading the first one would make it look for a screen."""
 
 
 def _library() -> tuple[Any, type[Figure]]:
-    """Return matplotlib and its Figure, without leaving behind the font list that it writes when it is imported."""
+    """Return matplotlib and its Figure, and remove the font list that matplotlib writes on import."""
     if "matplotlib" in sys.modules or "MPLCONFIGDIR" in os.environ:
         import matplotlib as library  # noqa: PLC0415
         from matplotlib.figure import Figure  # noqa: PLC0415
@@ -254,7 +254,7 @@ def _library() -> tuple[Any, type[Figure]]:
 
 
 def _for_a_page(svg: str) -> str:
-    """Return the SVG without head, unused ids, fonts and sizes, and with the page's colours."""
+    """Return the SVG without its head, unused ids, fonts and sizes, and with the page's colours."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg \1 aria-hidden="true">', body, count=1)
     body = body.replace("xlink:href", "href")

@@ -25,7 +25,7 @@ Group = Callable[[Question], bool]
 
 @dataclass(frozen=True, slots=True)
 class SetUsed:
-    """An evaluation set that questions came from; `digest` identifies its exact content."""
+    """An evaluation set that supplied questions; `digest` identifies its exact content."""
 
     name: str
     digest: str
@@ -35,7 +35,7 @@ class SetUsed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """The inputs of an evaluation. `code` is the digest of localcrag's own source files at its start.
+    """The inputs of an evaluation. `code` is the digest of localcrag's source files at its start.
 
     `configurations` maps each name to its differences from `settings`: changed settings, and steps left out.
     """
@@ -69,7 +69,7 @@ class Evaluation:
 
     @property
     def missing(self) -> int:
-        """Number of runs that are still to be made."""
+        """Number of runs that are still missing."""
         asked = sum(len(self.runs.get(name, {})) for name in self.configurations)
         return len(self.questions) * len(self.configurations) - asked
 
@@ -92,11 +92,11 @@ GROUPS: dict[str, Group | None] = {
     "only the web holds it": lambda question: question.held_by is AnswerLocation.WEB,
     "neither holds it": lambda question: question.held_by is AnswerLocation.NOWHERE,
 }
-"""Groups of questions that every table tells apart."""
+"""Groups of questions that every table shows separately."""
 
 
 def values(evaluation: Evaluation, configuration: str, metric: Metric, group: Group | None = None) -> dict[str, float]:
-    """Return a metric's values by question, for the questions that it applies to."""
+    """Return a metric's values by question, for the questions that the metric applies to."""
     measured = (
         (question.id, metric.measure(question, run)) for question, run in evaluation.pairs(configuration, group)
     )
@@ -109,7 +109,7 @@ def measure_all(evaluation: Evaluation, configuration: str) -> dict[str, dict[st
 
 
 def estimates(evaluation: Evaluation, configuration: str, group: Group | None = None) -> dict[str, Estimate]:
-    """Return the estimate of every metric that applies to any of the questions."""
+    """Return the estimate of every metric that applies to at least one question."""
     found = {
         metric.name: estimate(list(values(evaluation, configuration, metric, group).values())) for metric in METRICS
     }
@@ -121,8 +121,8 @@ def differences(
 ) -> dict[str, PairedDifference]:
     """Return after - before of every metric, over the questions that it applies to in both.
 
-    Questions are the same if id, wording and accepted answers are. Raises EvaluationError if there is no common
-    question.
+    Questions are the same if their ids, wordings and accepted answers are the same. Raises EvaluationError if there is
+    no common question.
     """
     same = common(before[0].questions, after[0].questions)
     if not same:
@@ -181,7 +181,7 @@ _KEPT = TypeAdapter(_Kept)
 
 @dataclass(frozen=True, slots=True)
 class RunWriter:
-    """Appends runs to an evaluation's file, each at once, so that an interruption loses none."""
+    """Appends runs to an evaluation's file one by one, so that an interruption loses none."""
 
     file: IO[bytes]
 
@@ -189,7 +189,7 @@ class RunWriter:
         """Append a run. Raises EvaluationError."""
         line = json.dumps({"configuration": configuration, "question": question}).encode()
         try:
-            # The run is JSON already: it is put before the closing brace of the line.
+            # The run is already JSON, so it is inserted before the closing brace of the line.
             self.file.write(line[:-1] + b', "run": ' + recording.dump(run) + b"}\n")
             self.file.flush()
         except OSError as error:
@@ -203,7 +203,7 @@ def begin(folder: Path, about: About, questions: tuple[Question, ...]) -> None:
     """Create the folder of an evaluation. Raises EvaluationError."""
     try:
         make_private_folder(folder)
-        # Written under another name first, so that a crash leaves no half-written description.
+        # Write to another name first, so that a crash leaves no incomplete description.
         temporary = folder / f"{ABOUT}.new"
         temporary.write_bytes(_KEPT.dump_json(_Kept(about, questions), indent=1))
         flush_to_disk(temporary)
@@ -217,7 +217,7 @@ def begin(folder: Path, about: About, questions: tuple[Question, ...]) -> None:
 def read(folder: Path) -> Evaluation:
     """Return an evaluation, finished or not. Raises EvaluationError.
 
-    A last line that was cut off by a kill or a full disk is ignored: that question is asked again.
+    If a kill or a full disk cut off the last line, it is ignored, and that question is asked again.
     """
     try:
         kept = _KEPT.validate_json((folder / ABOUT).read_bytes())
