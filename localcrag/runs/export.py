@@ -60,7 +60,7 @@ TYPES = {ExportForm.MARKDOWN: "text/markdown", ExportForm.JSON: "application/jso
 
 @dataclass(frozen=True, slots=True)
 class CitedEvidence:
-    """A piece of evidence that an answer cites, and where it is from, in words."""
+    """A piece of evidence that an answer cites, and its place in words."""
 
     n: int
     text: str
@@ -101,7 +101,7 @@ def source_place(source: Source, piece: Evidence) -> str:
 
 
 def describe_run(run: Run) -> list[str]:
-    """Return how an answer came about, in words: the action, the documents searched, the computation."""
+    """Describe how an answer came about: the action, the documents searched, the computation."""
     lines = [f"{run.action}: {run.rule}"] if run.action else []
     if run.scope and run.scope.restriction:
         lines.append(describe_scope(run))
@@ -175,7 +175,7 @@ _TEXT = (".md", ".markdown", ".txt", ".text", ".log", ".rst")
 class ExportedSet:
     """An evaluation set to be written: the lines of its questions, its documents by file name, and what was left out.
 
-    `left_out` has the question of a labelled answer, and the reason why no question was made of it.
+    `left_out` has the question of each labelled answer that was left out, and the reason.
     """
 
     lines: tuple[str, ...]
@@ -196,12 +196,12 @@ class TrainingPair:
 def make_evaluation_set(
     labels: Sequence[Label], texts: Mapping[str, str], pinned: Mapping[str, Question] = MappingProxyType({})
 ) -> ExportedSet:
-    """Return the evaluation set made of a collection's labels; `texts` are its documents' texts, by name.
+    """Return the evaluation set made from a collection's labels; `texts` are its documents' texts, by name.
 
-    If a run is `pinned` (by its id), the question of the pin counts. Otherwise, an answer labelled good makes a
-    question with its accepted answers: the sentences labelled right, and what was proposed of the run (labels.proposed)
-    without what was labelled wrong; a good abstention has no answer. An answer labelled bad makes a question without an
-    answer if all its passages were labelled not relevant. Raises LabelError if no question is left.
+    If a run is `pinned` (by its id), the pin's question is used. Otherwise, an answer labelled good makes a question
+    with accepted answers: the sentences labelled right, and the run's proposed answers (labels.propose_question) except
+    those labelled wrong; a good abstention makes a question without an answer. An answer labelled bad makes a question
+    without an answer if all its passages were labelled not relevant. Raises LabelError if no question is left.
     """
     answers = [label for label in labels if label.kind is LabelKind.ANSWER and label.circumstances]
     if not answers:
@@ -232,10 +232,10 @@ def make_evaluation_set(
 
 
 def make_training_pairs(labels: Sequence[Label]) -> tuple[TrainingPair, ...]:
-    """Return the training pairs made of labels: labelled passages, and the evidence behind sentences labelled right.
+    """Return the training pairs made from labels: labelled passages, and the evidence behind sentences labelled right.
 
-    Labels come oldest first; of the same question and text, the newest label counts. A sentence labelled wrong makes no
-    pair: it says that the answer misread its evidence, not that the evidence was off the point. Raises LabelError if
+    Labels come oldest first; for the same question and text, the newest label counts. A sentence labelled wrong makes
+    no pair: it shows that the answer misread its evidence, not that the evidence was irrelevant. Raises LabelError if
     there is no pair.
     """
     found: dict[tuple[str, str], TrainingPair] = {}
@@ -247,7 +247,7 @@ def make_training_pairs(labels: Sequence[Label]) -> tuple[TrainingPair, ...]:
         else:
             continue
         key = (pair.question.casefold(), one_line(pair.text))
-        # Removed first, because a dictionary keeps the place of a key that is only overwritten.
+        # Remove the key first, because a dictionary keeps the position of a key that is overwritten.
         found.pop(key, None)
         found[key] = pair
     if not found:
@@ -265,10 +265,10 @@ def training_lines(pairs: Sequence[TrainingPair]) -> tuple[str, ...]:
 def _question(
     answer: Label, own: Sequence[Label], texts: Mapping[str, str], pin: Question | None
 ) -> tuple[Question | None, str]:
-    """Return the question that a labelled answer makes, or None and the reason why it makes none."""
+    """Return the question for a labelled answer, or None with the reason why there is none."""
     kept = answer.circumstances
     assert kept is not None, "make_evaluation_set takes only those"  # noqa: S101
-    # The question as it was understood: a set's question has to make sense without the chat it came from.
+    # Use the question as it was understood: a set's question has to make sense without the chat it came from.
     case = dataclasses.replace(pin or kept.case, question=answer.question, history=())
     if pin is None and not answer.good:
         refused = {label.target for label in own if label.kind is LabelKind.PASSAGE and not label.good}
@@ -293,14 +293,14 @@ def _accepted(case: Question, own: Sequence[Label]) -> tuple[str, ...]:
 
 
 def _file_names(names: Sequence[str]) -> dict[str, str]:
-    """Return a file name for each document, all different: its own, with .txt appended if it was no text file."""
+    """Return a file name for each document, all different: its own, with .txt appended if it was not a text file."""
     taken: set[str] = set()
     given = {}
     for name in names:
         plain = _UNSAFE.sub("_", name).strip("._") or "document"
         ending = "" if plain.lower().endswith(_TEXT) else ".txt"
         file, number = f"{plain}{ending}", 1
-        # Some file systems ignore case in names.
+        # Some file systems ignore the case of names.
         while file.lower() in taken:
             number += 1
             file = f"{number}-{plain}{ending}"

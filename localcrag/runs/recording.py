@@ -55,11 +55,11 @@ from localcrag.text.words import replace_surrogates, shorten
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The sums of a run. Shares are None if there is nothing to have a share of.
+    """The sums of a run. Shares are None if their whole is empty.
 
-    `relevant` counts the passages not graded incorrect, those of the web included; `retention` is the share of strips
-    kept. `prompt_tokens` and the others are sums over all steps; `answer_prompt_tokens` is the answer's alone, to be
-    compared with `plain_prompt_tokens`, the prompt that plain RAG would have sent.
+    `relevant` counts the passages not graded incorrect, including web passages; `retention` is the share of strips
+    kept. `prompt_tokens` and the others are sums over all steps; `answer_prompt_tokens` covers the answer alone, for
+    comparison with `plain_prompt_tokens`, the prompt that plain RAG would have sent.
     """
 
     retrieved: int
@@ -80,7 +80,7 @@ class Totals:
 
 
 def describe_reading(run: Run) -> str:
-    """Return which reading of a possible follow-up was kept, and by which relevances; empty for other questions."""
+    """Describe which reading of a possible follow-up was kept, with the relevances; empty for other questions."""
     if not run.readings:
         return ""
     own, joined = sorted(run.readings, key=lambda reading: bool(reading.follows))
@@ -99,7 +99,7 @@ def describe_reading(run: Run) -> str:
 
 
 def describe_scope(run: Run) -> str:
-    """Return which documents were searched; empty if the run does not record it."""
+    """Describe which documents were searched; empty if the run does not record it."""
     scope = run.scope
     if scope is None or not scope.of:
         return ""
@@ -117,7 +117,7 @@ def describe_scope(run: Run) -> str:
 
 
 def describe_grader(run: Run) -> str:
-    """Return which model graded the passages, in words."""
+    """Describe which model graded the passages."""
     if run.scorer is ScorerKind.LLM:
         return _("the language model %(name)s", name=run.models.get("llm", "")).strip()
     return _("the reranker %(name)s", name=run.models.get("relevance", "")).strip()
@@ -205,8 +205,8 @@ def describe_totals(sums: Totals) -> list[str]:
 class UnreadPassages:
     """A run that read only `read` of its `passages`.
 
-    `seconds` is roughly how long reading all would take, None if unknown. `matters`: the question asks for everything
-    there is, which can be in any of the passages.
+    `seconds` is roughly how long reading all would take, None if unknown. `matters`: the question asks for everything,
+    which can be in any of the passages.
     """
 
     read: int
@@ -216,7 +216,7 @@ class UnreadPassages:
 
     @property
     def in_words(self) -> str:
-        """How much the answer rests on: "6 of 214 passages"."""
+        """The number of passages that the answer is based on, in words: "6 of 214 passages"."""
         return ngettext(
             "This is based on %(read)s of %(num)s passage.",
             "This is based on %(read)s of %(num)s passages.",
@@ -226,7 +226,7 @@ class UnreadPassages:
 
     @property
     def cost_in_words(self) -> str:
-        """How long reading all passages takes: "about 20 s"; empty if it is unknown."""
+        """The time that reading all passages takes, in words: "about 20 s"; empty if unknown."""
         if self.seconds is None:
             return ""
         if self.seconds < 90:
@@ -237,7 +237,7 @@ class UnreadPassages:
 def unread_passages(run: Run) -> UnreadPassages | None:
     """Return how much a run left unread; None if it read all passages, or did not answer from passages.
 
-    A run that was stopped, or does not record what it read, gives None as well.
+    The result is also None if the run was stopped, or does not record what it read.
     """
     scope = run.scope
     if scope is None or scope.whole or scope.read >= scope.passages or run.computation or run.stopped:
@@ -253,16 +253,16 @@ _ADAPTER = TypeAdapter(Run)
 
 
 def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case per event
-    """Return the run as it is after an event."""
+    """Return the run after an event."""
     match event:
         case RunStarted(started) | RunFinished(started):
             return started
         case StepStarted(name="generate"):
-            return dataclasses.replace(run, answer="")  # An earlier answer was not backed.
+            return dataclasses.replace(run, answer="")  # The earlier answer was not backed.
         case StepStarted() | GradePiece() | PointPiece() | QueryProposed():
             return run
         case SearchBegun(query):
-            # Sent ahead of the decision: the results are not used unless Searched follows.
+            # The query was sent before the decision: its results are not used unless Searched follows.
             return dataclasses.replace(run, web=WebUse(query=query, discarded=True))
         case Retried(cost=cost) | Generated(cost=cost):
             changed = run
@@ -274,7 +274,7 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
                 run,
                 standalone_question=standalone_question,
                 readings=readings,
-                # A question of its own needs no history.
+                # A question that stands alone needs no history.
                 history=() if by_itself else run.history,
             )
         case Evaluated(passages, cost, read):
@@ -338,7 +338,7 @@ def to_json(run: Run) -> dict[str, Any]:
 
 
 def dump(run: Run) -> bytes:
-    """Return the run as the store keeps it; `read` is its inverse."""
+    """Return the run in its stored form; `read` is the inverse."""
     return _ADAPTER.dump_json(run)
 
 
@@ -352,7 +352,7 @@ class Recording(Iterator[Event]):
 
     This is the only place that folds events into a run: all interfaces and the store read it here. The run is stored
     after the flow's last event; then RunFinished follows. If the recording is closed earlier, it stops the language
-    model, and stores the run so far, marked as stopped. Raises what the flow raises, and StoreError.
+    model, and stores the run so far, marked as stopped. Raises the errors of the flow, and StoreError.
     """
 
     def __init__(self, run: Run, events: Generator[Event, None, None], log: RunLog) -> None:
@@ -387,12 +387,12 @@ class Recording(Iterator[Event]):
 
 
 LONGEST_QUESTION = 4000
-"""Maximum number of characters; a longer text is no question, and the scorer would not see its end."""
+"""Maximum number of characters; a longer text is not a question, and the scorer would not see its end."""
 SELECTION_FIELDS = (
     "standalone_question", "action", "rule", "attempts", "scorer", "thresholds", "passages", "max_relevance",
     "relevance_ratio", "web", "history", "readings", "scope",
 )  # fmt: skip
-"""Fields that the run of a selection takes over from the run that found it."""
+"""Fields that a run from a selection copies from the run that found the passages."""
 
 
 def validated_question(question: str) -> str:
@@ -414,7 +414,7 @@ def new_run(question: str, context: Context, history: Sequence[Turn] = (), repla
     now = datetime.now(UTC)
     parts, settings = context.parts, context.settings
     return Run(
-        # Ids sort by time; the random part tells apart two questions of the same second.
+        # Ids sort by time; the random part distinguishes two questions of the same second.
         run_id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
         created_at=now.isoformat(timespec="seconds"),
         collection=settings.collection,
@@ -432,6 +432,6 @@ def new_run(question: str, context: Context, history: Sequence[Turn] = (), repla
 
 
 def new_selection_run(before: Run, context: Context) -> Run:
-    """Return a new run of the question of `before`, with everything that run found."""
+    """Return a new run for the question of `before`, with everything that run found."""
     found = {name: getattr(before, name) for name in SELECTION_FIELDS}
     return dataclasses.replace(new_run(before.question, context), forced_from=before.run_id, **found)
