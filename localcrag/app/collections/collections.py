@@ -53,7 +53,7 @@ def model_loading_progress(
 ) -> Iterator[IngestProgress]:
     """Run `load` in a thread; yield the growing number of files to add until it has finished.
 
-    Errors of `load` are ignored: the caller asks for the loaded object next, and that raises them.
+    Errors of `load` are ignored, because the caller requests the loaded object next, which raises them.
     """
     count = TimeEstimate(uploads).count
     loading = threading.Thread(target=_quietly, args=[load], name="load", daemon=True)
@@ -74,7 +74,7 @@ SCAN_DPI = 200
 
 
 def existing_collection(collection: str | None, settings: CurrentSettings, database: Database) -> str:
-    """Return the name of a collection, or of the one in the settings if None. Raises UnknownCollection."""
+    """Return the name of a collection, or the name in the settings if it is None. Raises UnknownCollection."""
     name = settings.collection(collection)
     if name != DEFAULT_COLLECTION:
         queries.require_collection(database, name)
@@ -107,7 +107,7 @@ class Collections:
         existing_collection(collection, self._settings, self._database)
 
     def require_past(self, collection: str) -> None:
-        """Raise UnknownCollection unless the collection exists, or left questions or labels when it was deleted."""
+        """Raise UnknownCollection unless the collection exists, or is deleted but left questions or labels."""
         if not queries.has_history(self._database, collection):
             self.require(collection)
 
@@ -128,12 +128,12 @@ class Collections:
         self.opened.forget(old)
 
     def delete(self, name: str) -> None:
-        """Remove a collection and its documents, wherever it lives. Raises UnknownCollection and StoreError."""
+        """Remove a collection and its documents, wherever it is stored. Raises UnknownCollection and StoreError."""
         # Get the index before the deletion: asking for the index of a missing collection would create it again.
         home, index = self.homes.of(name), self.index(name)
         home.delete()
         if home.server:
-            # The database here still has the collection's name and where it was.
+            # This database still has the collection's name and its location.
             admin.delete_collection(self._database, name)
         self.opened.forget(name)
         index.remove_file()
@@ -144,7 +144,7 @@ class Collections:
         return with_aliases(self._database, name, self.homes.of(name).documents())
 
     def document_aliases(self, documents: Sequence[str], collection: str) -> dict[str, tuple[str, ...]]:
-        """Return the aliases of those documents that have any; see `aliases.document_aliases`. Raises StoreError."""
+        """Return the aliases of the documents that have any; see `aliases.document_aliases`. Raises StoreError."""
         return document_aliases(self._database, collection, documents)
 
     def mostly_foreign(self, documents: Sequence[Document]) -> bool:
@@ -208,8 +208,8 @@ class Collections:
     ) -> Generator[IngestEvent, None, None]:
         """Recognise the text of waiting pages; with `again`, also of pages that could not be read before.
 
-        `go_on` is called every few lines: it may block, and its exceptions end the work; pages already read stay. See
-        localcrag.documents.scans. Raises UnknownCollection.
+        `go_on` is called every few lines: it may block, and its exceptions end the work; pages that were already read
+        stay. See localcrag.documents.scans. Raises UnknownCollection.
         """
         name = self._settings.collection(collection)
         queries.require_collection(self._database, name)
@@ -255,8 +255,8 @@ class Collections:
     def delete_document(self, document: str, collection: str | None = None) -> int:
         """Remove a document with its attachments and all derived data; return the number of attachments.
 
-        Raises UnknownCollection, UnknownDocument and StoreError, but nothing after the deletion: if the index cannot be
-        updated, `OpenCollections.follow` records the reason.
+        Raises UnknownCollection, UnknownDocument and StoreError, but no error after the deletion: if the index cannot
+        be updated, `OpenCollections.follow` records the reason.
         """
         name = self._settings.collection(collection)
         queries.require_collection(self._database, name)
@@ -274,9 +274,9 @@ class Collections:
             FolderStore(self._database).renamed(name, {old: admin.normalised_name(new, "document")})
 
     def move_documents(self, names: Sequence[str], origin: str, target: str) -> None:
-        """Move documents into another collection, which is created if needed. Raises as admin.move_documents does.
+        """Move documents into another collection, created if needed. Raises the errors of admin.move_documents.
 
-        If one of the two lives in a server and the move is interrupted, the same call finishes it.
+        If one of the two is on a server and the move is interrupted, the same call finishes it.
         """
         self.store(target)
         homes = self.homes.of(origin), self.homes.of(target)

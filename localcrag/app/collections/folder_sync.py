@@ -1,8 +1,9 @@
-"""Updating a collection from its watched folder: patterns, scanning, comparing, and applying changes.
+"""Update a collection from its watched folder: patterns, scanning, comparing, and applying changes.
 
 Patterns choose the files, as in the shell: `*`, `?` and `[abc]`. A pattern with a “/” is compared with the path within
-the folder, one without it with each part of the path: “*.pdf” means every PDF file, “drafts” everything in folders of
-that name, “2024/*” everything in the folder 2024. A “*” also matches a “/”, and case is ignored.
+the folder; a pattern without it is compared with each part of the path: “*.pdf” means every PDF file, “drafts”
+everything in folders of that name, “2024/*” everything in the folder 2024. A “*” also matches a “/”, and case is
+ignored.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from localcrag.text.translation import gettext as _
 
 
 class Patterns:
-    """The files to watch: those that match one of `include`, or all if it is empty, minus those of `exclude`."""
+    """The files to watch: those that match a pattern in `include` (all if it is empty) but none in `exclude`."""
 
     def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
         self._include, self._exclude = [*map(_Pattern, include)], [*map(_Pattern, exclude)]
@@ -79,7 +80,7 @@ FILES_PER_REPORT = 2_000
 class FolderScan:
     """The content of a folder, by path: files, the devices of its folders, and folders that cannot be opened.
 
-    `away` says why the folder itself cannot be opened; then nothing is known about its files.
+    `away` is the reason why the folder itself cannot be opened; then nothing is known about its files.
     """
 
     files: dict[str, SeenFile] = field(default_factory=dict)
@@ -92,13 +93,12 @@ class FolderScan:
         return {one.device: self.files[path].device for path, one in known.items() if path in self.files}
 
     def is_gone(self, known: KnownFile, devices: Mapping[int, int]) -> bool:
-        """Return whether an unseen file was deleted, rather than on a folder or disk that is absent now.
+        """Return whether an unseen file was deleted, rather than being on a folder or disk that is absent now.
 
         `devices` is the result of `same_devices`.
         """
         folder = known.path
-        # Go up to the nearest folder that was seen. If it is on another device than the file was, a disk is not
-        # mounted.
+        # Go up to the nearest folder that was seen. If its device differs from the file's, a disk is not mounted.
         while folder:
             folder = folder.rpartition("/")[0]
             if folder in self.closed:
@@ -141,7 +141,7 @@ def scan_folder(folder: WatchedFolder) -> Iterator[FolderScan]:
 
 
 def is_file_unchanged(folder: WatchedFolder, path: str, before: SeenFile) -> bool:
-    """Return whether a file is unchanged since a moment ago."""
+    """Return whether a file is unchanged since it was scanned."""
     try:
         return Stamp.of((folder.path / path).stat()) == before.stamp
     except OSError:
@@ -151,7 +151,7 @@ def is_file_unchanged(folder: WatchedFolder, path: str, before: SeenFile) -> boo
 def absence_reason(folder: WatchedFolder, look: FolderScan, known: Mapping[str, KnownFile]) -> str | None:
     """Return why a folder that contained `known` files counts as absent, or None if it is present.
 
-    An unmounted disk leaves an empty folder, and so does a network drive or cloud folder without its server.
+    An unmounted disk leaves an empty folder; so does a network drive or cloud folder without its server.
     """
     if look.away is not None:
         return look.away
@@ -199,16 +199,16 @@ def decide_missing(
     what: GoneFilePolicy,
     names: Sequence[str] | None = None,
 ) -> list[FolderChange]:
-    """Remove or keep the documents of missing files: those in `names`, or all. Raises StoreError.
+    """Remove or keep the documents of missing files: the documents in `names`, or all. Raises StoreError.
 
-    A file that has come back is left to the next update.
+    If a file has come back, the next update handles it.
     """
     store = FolderStore(database)
     known = store.files(folder.id)
     asked = [one for one in store.gone(folder.id) if names is None or folder.name_of(one.path) in names]
     asked = [one for one in asked if not (folder.path / one.path).exists()]
     remove = {one.document for one in asked if one.document} if what is GoneFilePolicy.REMOVE else set()
-    # A document that files of other folders also have is not removed.
+    # Do not remove a document that files of other folders also have.
     remove = {document for document in remove if not store.others(folder, document)}
     with joint_transaction(database, collections, folder) as home:
         home.remove([name for document in sorted(remove) for name in with_members(home, document, known)])
@@ -221,7 +221,7 @@ def decide_missing(
 
 
 def unbind(database: Database, collections: Collections, folder: WatchedFolder, *, documents: bool) -> int:
-    """Stop watching a folder; with `documents`, remove those that only its files have. Return their number.
+    """Stop watching a folder; with `documents`, remove the documents that only its files have. Return their number.
 
     Raises StoreError.
     """
@@ -230,7 +230,7 @@ def unbind(database: Database, collections: Collections, folder: WatchedFolder, 
         store.unbind(folder.id)
         return 0
     known = store.files(folder.id)
-    # Documents that were renamed, or were there before, are not the folder's own.
+    # Documents that were renamed, or existed before, are not the folder's own.
     names = {folder.name_of(path) for path in known}
     own = sorted({one.document for one in known.values() if one.document in names})
     own = [document for document in own if not store.others(folder, document)]
@@ -285,7 +285,7 @@ class FolderSync:
         settled: float = SETTLE_SECONDS,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`add` reads files; those changed less than `settled` seconds ago have to wait."""
+        """Prepare the updates; `add` reads files, and files changed less than `settled` seconds ago have to wait."""
         self._database, self._collections = database, collections
         self._store = FolderStore(database)
         self._add = add or collections.add
@@ -338,7 +338,7 @@ class FolderSync:
             except DocumentError as error:
                 compared.failed[path] = str(error)
                 continue
-            # The checksum is worthless if the file changed while it was read.
+            # The checksum is useless if the file changed while it was read.
             if is_file_unchanged(folder, path, seen):
                 compared.hashed[path] = sha256
             else:
@@ -358,7 +358,7 @@ class FolderSync:
     def _contents(self, folder: WatchedFolder, compared: _Comparison) -> dict[str, str]:
         """Map the checksums of files that look different to the documents that have this content."""
         home = self._collections.homes.of(folder.collection)
-        # An archive has no document of its own, but those inside it.
+        # An archive has no document of its own, only the documents inside it.
         own = {one.stored: one.document for one in compared.known.values() if one.stored and one.document}
         there: dict[str, str] = {}
         for path, sha256 in compared.hashed.items():
@@ -427,7 +427,7 @@ class FolderSync:
         self._leave_out(folder, [one for one in plan.read if one.path in replaced], within)
 
     def _leave_out(self, folder: WatchedFolder, changed: Sequence[FileToRead], within: dict[str, set[str]]) -> None:
-        """Remove documents that changed containers, such as archives and e-mails, no longer contain."""
+        """Remove documents that changed containers (such as archives and e-mails) no longer contain."""
         home, known = self._collections.homes.of(folder.collection), self._store.files(folder.id)
         for one in changed:
             there = [name for name in with_members(home, one.name, known) if name != one.name]
@@ -448,7 +448,7 @@ class FolderSync:
 
     @staticmethod
     def _failed(folder: WatchedFolder, path: str, error: str, compared: _Comparison) -> KnownFile:
-        """Return the record of a file that failed; if it has a document from before, that is kept."""
+        """Return the record of a file that failed; an earlier document of the file is kept."""
         seen, before = compared.look.files[path], compared.known.get(path)
         document, stored = (before.document, before.stored) if before else (None, None)
         if document in compared.moved and compared.moved[document] != folder.name_of(path):

@@ -1,4 +1,4 @@
-"""What a desktop entry consists of on every system: name, icon, commands, and file types."""
+"""The parts of a desktop entry on every system: name, icon, commands, and file types."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ FILE_TYPES: dict[str, tuple[str, ...]] = {
     "image/webp": ("webp",),
     "application/zip": ("zip",),
 }
-"""File types that localcrag offers to open: media types and file name extensions. It is never the default."""
+"""File types that localcrag offers to open: media types and file name extensions. localcrag is never the default."""
 
 
 def icon_images(sizes: Iterable[int]) -> list[Image.Image]:

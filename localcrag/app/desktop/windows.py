@@ -16,12 +16,11 @@ from localcrag.privacy.guard import allow_egress
 
 CLASSES = r"Software\Classes"
 PROGID = "localcrag.Document"
-"""Program id that files are opened with (https://learn.microsoft.com/windows/win32/shell/fa-progids)."""
+"""Program id for opening files (https://learn.microsoft.com/windows/win32/shell/fa-progids)."""
 MAX_ICO_SIZE = 256
 ASSOCIATIONS_CHANGED = 0x08000000
 """Value of SHCNE_ASSOCCHANGED."""
-# Shortcuts are created by COM, here through PowerShell. The values are passed in the environment, so none needs
-# quoting.
+# COM creates the shortcut, here through PowerShell. The values are passed in the environment, so none needs quoting.
 SHORTCUT = """
 $link = (New-Object -ComObject WScript.Shell).CreateShortcut($env:LOCALCRAG_LINK)
 $link.TargetPath = $env:LOCALCRAG_TARGET
@@ -34,7 +33,7 @@ $link.Save()
 
 @dataclass(frozen=True, slots=True)
 class WindowsEntry:
-    """The shortcut in `programs`, a folder of the Start menu, and its icon in `own`, a folder of its own."""
+    """The shortcut in `programs`, a folder of the Start menu, and its icon in the separate folder `own`."""
 
     programs: Path
     own: Path
