@@ -1,7 +1,7 @@
 """Requests and errors in OpenAI's format, and how they map to localcrag's questions and errors.
 
 The body of an error is `{"error": {"message": …, "type": …, "param": …, "code": …}}`. A request is a chat completion
-(`ChatRequest`), with localcrag's own options in its field `localcrag` (`Wishes`).
+(`ChatRequest`), with localcrag's own options in its field `localcrag` (`AnswerOptions`).
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def http_status(error: Exception) -> int:
 
 
 def exception_body(error: Exception) -> dict[str, Any]:
-    """Return the body of an error; for an unexpected one, the message reveals nothing of its text."""
+    """Return the body of an error; for an unexpected error, the message does not reveal its text."""
     message = str(error) if isinstance(error, LocalcragError) else UNEXPECTED
     unknown = isinstance(error, UnknownCollection)
     code = "model_not_found" if unknown else None
@@ -71,7 +71,7 @@ def openai_refusal(refusal: Refusal, _scope: Scope) -> tuple[str, str]:
 
 
 SETTING_FIELDS = ("policy", "k", "web", "strictness", "time_budget", "temperature")
-"""Fields of `Wishes` that are settings of the same name."""
+"""Fields of `AnswerOptions` that are settings of the same name."""
 
 
 class Part(BaseModel):
@@ -100,7 +100,7 @@ class ChatMessage(BaseModel):
 class AnswerOptions(BaseModel):
     """Options beyond OpenAI's format, like those of `localcrag ask`. Dates are 2024-01-31, 2024-01 or 2024.
 
-    `web` can only forbid web queries; whether they are allowed is for the person to set.
+    `web` can only forbid web queries; only the user can allow them.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -167,7 +167,7 @@ class ChatRequest(BaseModel):
 
 
 def _turns(messages: Sequence[ChatMessage]) -> tuple[Turn, ...]:
-    """Return the turns before the question: each question that got an answer, as in the app's chats."""
+    """Return the turns before the question: each question with an answer, as in the app's chats."""
     turns: list[Turn] = []
     asked = ""
     for one in messages:

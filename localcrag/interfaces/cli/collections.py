@@ -32,7 +32,7 @@ ADDRESS = "postgresql://USER@HOST:PORT/DATABASE; on this computer postgresql://U
 
 
 def add_collection_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
-    """Add `collection`; `common` brings `--json` and `--data-dir`."""
+    """Add `collection`; `common` has `--json` and `--data-dir`."""
     words = "list, copy, merge, export, import or move collections"
     collection = subparsers.add_parser("collection", parents=[common], help=words)
     collection.set_defaults(run=_list)
@@ -148,7 +148,7 @@ def _import(parsed: argparse.Namespace, settings: Settings) -> int:
         with closing(assembly.collection_copies.import_file(parsed.file, parsed.name)) as events:
             number = _show_progress(noted(events), parsed, "checked and imported")
     except BaseException:
-        # The part that was imported is removed again, but the full-text index still contains its words.
+        # The imported part is removed again, but the full-text index still contains its words.
         finish_secure_deletion(assembly)
         raise
     text = f"{names[0]}: {counted(number, 'document')} imported."
@@ -222,7 +222,7 @@ def _vacuum(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def add_web_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `web`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    """Add `web`; `common` has `--json` and `--data-dir`, `within` has `--collection`."""
     command = subparsers.add_parser("web", parents=[common, within], help="show or choose a collection's web mode")
     command.add_argument(
         "mode", nargs="?", choices=WEB_MODES, help="whether to search the web; ask: you approve each query"
@@ -249,7 +249,7 @@ def _web(parsed: argparse.Namespace, settings: Settings) -> int:
 def add_presets_parser(
     subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser
 ) -> None:
-    """Add `presets`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    """Add `presets`; `common` has `--json` and `--data-dir`, `within` has `--collection`."""
     presets = subparsers.add_parser("presets", parents=[common, within], help="list presets, or choose a collection's")
     presets.set_defaults(run=_list_presets)
     named = presets.add_subparsers(metavar="list | use NAME")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def add_documents_parser(
     subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser
 ) -> None:
-    """Add `documents`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    """Add `documents`; `common` has `--json` and `--data-dir`, `within` has `--collection`."""
     documents = subparsers.add_parser("documents", parents=[common, within], help="list, tag or delete documents")
     add_restriction(documents)
     documents.set_defaults(run=_list)
@@ -106,7 +106,7 @@ def _delete(parsed: argparse.Namespace, settings: Settings) -> int:
 
 DONE, FOUND = 0, 1
 SHOWN = 20
-"""Largest number of places that are printed; --json lists all."""
+"""Maximum number of places to print; --json lists all."""
 _ABOUT = (
     "Erase documents, and the runs, chat turns, labels, pins, web answers and evaluations that quote them. Rewrite the "
     "files that contained them, then search every byte of the data folder for their text. `documents delete` keeps "
@@ -116,7 +116,7 @@ _ABOUT = (
 
 
 def add_forget_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `forget`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    """Add `forget`; `common` has `--json` and `--data-dir`, `within` has `--collection`."""
     words = "erase documents and everything that quotes them, and verify the data folder"
     command = subparsers.add_parser("forget", parents=[common, within], help=words, description=_ABOUT)
     command.add_argument("names", metavar="NAME", nargs="*", help="a name from `documents list`")

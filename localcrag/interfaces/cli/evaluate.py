@@ -1,6 +1,6 @@
 """`localcrag eval`: measure answers on evaluation sets under several configurations.
 
-Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
+Slow imports happen only when a subcommand runs, so that `localcrag --help` stays fast.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 DONE = 0
 FOLDER = "evaluations"
-"""Folder of evaluations within the data folder."""
+"""Name of the folder of evaluations in the data folder."""
 BENCH_FOLDER = "documents"
-"""Folder within FOLDER that is the data folder for the documents of evaluation sets."""
+"""Name of the folder in FOLDER that is the data folder for the documents of evaluation sets."""
 EXAMPLES = """\
   localcrag eval SET                         plain RAG against localcrag
   localcrag eval SET --ablate                what each step adds
@@ -44,7 +44,7 @@ EXAMPLES = """\
 
 
 def add_eval_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `eval`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    """Add `eval`; `common` has `--json` and `--data-dir`, `within` has `--collection`."""
     command = subparsers.add_parser(
         "eval",
         parents=[common, within],
@@ -136,7 +136,7 @@ def _compare(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _side(name: str, settings: Settings) -> tuple[Evaluation, str]:
-    """Return an evaluation and one of its configurations: that of RUN:CONFIGURATION, or else the last one."""
+    """Return an evaluation and one of its configurations: the one in RUN:CONFIGURATION, or else the last one."""
     run, _, configuration = name.partition(":")
     found = _find(run, settings)
     configuration = configuration or found.configurations[-1]
@@ -149,7 +149,7 @@ def _digest(text: str) -> str:
 
 
 def _find(name: str, settings: Settings) -> Evaluation:
-    """Return the evaluation with this id, this beginning of an id, or in this folder. Raises EvaluationError."""
+    """Return the evaluation with this id or beginning of an id, or in this folder. Raises EvaluationError."""
     from localcrag.evaluation import results as store
 
     if Path(name).is_dir():
@@ -184,7 +184,7 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
         planned, data_dir = plan.plan_for_sets(sets, settings), _folder(settings) / BENCH_FOLDER
     if parsed.questions:
         planned = planned.drawn(parsed.questions)
-    # Recorded web results are served from a local address, so that an evaluation never asks the web itself.
+    # A local address serves the recorded web results, so that an evaluation never searches the web itself.
     with evaluation_runner.recorded_web(planned.questions) as address:
         bench = evaluation_runner.settings_for(settings, data_dir, address)
         with contextlib.closing(Assembly(bench)) as assembly:
@@ -220,7 +220,7 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _configurations(parsed: argparse.Namespace, settings: Settings) -> tuple[Configuration, ...]:
-    """Return the configurations that the options ask for. Raises EvaluationError."""
+    """Return the configurations that the options request. Raises EvaluationError."""
     from localcrag.evaluation import plan as known
 
     chosen: list[Configuration] = []
@@ -245,7 +245,7 @@ def _ask(
     *,
     warm_up: Callable[[], None],
 ) -> None:
-    """Make the missing runs of an evaluation, with progress; first print its warnings and the runs found."""
+    """Make the missing runs of an evaluation and show progress; first print its warnings and the existing runs."""
     from localcrag.evaluation import plan
     from localcrag.evaluation import results as store
     from localcrag.interfaces.cli import terminal

@@ -1,6 +1,6 @@
 """`localcrag labels`, `pins` and `gaps`: feedback, pinned questions, and unanswered questions.
 
-Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
+Slow imports happen only when a subcommand runs, so that `localcrag --help` stays fast.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ SHOWN_CHARACTERS = 80
 
 
 def add_labels_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `labels` and its subcommands; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    """Add `labels` and its subcommands; `common` has `--json` and `--data-dir`, `within` has `--collection`."""
     labels = subparsers.add_parser(
         "labels", parents=[common, within], help="list, add or export your feedback on answers and passages"
     )
@@ -176,7 +176,7 @@ def _print(result: Any, parsed: argparse.Namespace, text: str) -> None:
 
 
 def add_pins_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `pins` and its subcommands; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    """Add `pins` and its subcommands; `common` has `--json` and `--data-dir`, `within` has `--collection`."""
     pins = subparsers.add_parser(
         "pins", parents=[common, within], help="manage questions that you re-check after changes"
     )
@@ -242,7 +242,7 @@ DONE, FAILED = 0, 1
 
 
 def add_gaps_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `gaps` and its subcommands; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    """Add `gaps` and its subcommands; `common` has `--json` and `--data-dir`, `within` has `--collection`."""
     gaps = subparsers.add_parser(
         "gaps", parents=[common, within], help="list questions that the documents do not answer, or fill a gap"
     )

@@ -45,7 +45,7 @@ def show_folder_changes(events: Iterator[FolderEvent], *, quiet: bool = False) -
 
 
 def line(change: FolderChange) -> str:
-    """Return the line that describes a change, with rich's markup."""
+    """Return a line that describes a change, in rich's markup."""
     text = {
         FolderStatus.RENAMED: f"was {change.was}",
         FolderStatus.SAME: f"same content as {change.was}",
@@ -76,7 +76,7 @@ DONE, FAILED = 0, 1
 
 
 def add_folder_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `folder`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    """Add `folder`; `common` has `--json` and `--data-dir`, `within` has `--collection`."""
     folder = subparsers.add_parser(
         "folder", parents=[common, within], help="watch folders and keep collections up to date"
     )

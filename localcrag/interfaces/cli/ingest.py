@@ -31,7 +31,7 @@ DONE, FAILED = 0, 1
 
 
 def add_ingest_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `ingest`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    """Add `ingest`; `common` has `--json` and `--data-dir`, `within` has `--collection`."""
     command = subparsers.add_parser("ingest", parents=[common, within], help="add documents to a collection")
     command.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files or folders to add")
     command.add_argument(

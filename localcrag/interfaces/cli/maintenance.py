@@ -20,7 +20,7 @@ LEFT_OUT = "Models, server keys and the API token are not in the backup."
 
 
 def add_backup_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
-    """Add `backup` and `restore`; `common` brings `--json` and `--data-dir`."""
+    """Add `backup` and `restore`; `common` has `--json` and `--data-dir`."""
     command = subparsers.add_parser(
         "backup", parents=[common], help="back up documents, chats, questions, labels and settings to one file"
     )
@@ -54,7 +54,7 @@ def _describe(done: BackupSummary) -> str:
 
 
 def _missing_lines(done: BackupSummary) -> list[str]:
-    """Return a line on the collections whose documents are on a server, and thus not in the backup."""
+    """Return a line about collections whose documents are on a server, and therefore not in the backup."""
     if not done.elsewhere:
         return []
     named = ", ".join(f"“{name}”" for name in done.elsewhere)
@@ -69,7 +69,7 @@ SHOWN = 20
 
 
 def add_privacy_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
-    """Add `privacy`; `common` brings `--json` and `--data-dir`."""
+    """Add `privacy`; `common` has `--json` and `--data-dir`."""
     command = subparsers.add_parser(
         "privacy", parents=[common], help="show what left this computer, and what is stored where"
     )
@@ -126,7 +126,7 @@ DONE, FAILED = 0, 1
 
 
 def add_doctor_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
-    """Add `doctor`; `common` brings `--json` and `--data-dir`."""
+    """Add `doctor`; `common` has `--json` and `--data-dir`."""
     command = subparsers.add_parser(
         "doctor", parents=[common], help="check the installation, or repair the data folder"
     )

@@ -32,18 +32,18 @@ if TYPE_CHECKING:
 
 
 LINE_SECONDS = 5.0
-"""Seconds between two lines of progress if there is no terminal: often enough to watch, rare enough for a log."""
+"""Seconds between two lines of progress if there is no terminal: frequent enough to watch, rare enough for a log."""
 WORDS = {"transfer": "downloading", "check": "checking"}
 
 
 @contextmanager
 def display(stream: TextIO | None = None) -> Iterator[Report]:
-    """Yield a function that shows the records of a download, one after another, on `stream` (stderr)."""
+    """Yield a function that shows the successive records of a download on `stream` (stderr)."""
     stream = stream or sys.stderr
     if not stream.isatty():
         yield _line_reporter(stream)
         return
-    from rich.console import Console  # Imported here, since only a terminal needs it.
+    from rich.console import Console  # Import this here, because only a terminal needs it.
     from rich.progress import Progress, TextColumn
 
     bar = Progress.get_default_columns()[1]
@@ -54,7 +54,7 @@ def display(stream: TextIO | None = None) -> Iterator[Report]:
             if record.phase == "connect":
                 progress.console.print(
                     _describe_progress(record), markup=False
-                )  # A line of its own, which the bar does not overwrite: each connection must stay visible.
+                )  # Use a separate line, which the bar does not overwrite: each connection must stay visible.
             else:
                 progress.update(task, description=_describe_progress(record), completed=record.done, total=record.total)
 
@@ -77,7 +77,7 @@ def _line_reporter(stream: TextIO, clock: Callable[[], float] = time.monotonic) 
 
 
 def _describe_progress(record: DownloadProgress) -> str:
-    """Return the destination of a connection, or the progress of a download, in words."""
+    """Describe the destination of a connection, or the progress of a download."""
     if record.phase == "connect":
         return f"connecting to {record.file} for {record.model}"
     return _format_download(record)
@@ -128,7 +128,7 @@ EMBEDDED = "embedded"
 
 
 def add_models_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
-    """Add `models` and its subcommands; `common` is the parent parser that brings `--json` and `--data-dir`."""
+    """Add `models` and its subcommands; `common` has `--json` and `--data-dir`."""
     models = subparsers.add_parser("models", help="list, download, choose and check models", parents=[common])
     commands = models.add_subparsers(dest="models_command", required=True, metavar="COMMAND")
 
@@ -229,7 +229,7 @@ def _get(arguments: argparse.Namespace, settings: Settings, library: ModelLibrar
             with display() as report:
                 downloaded = library.get(name, report)
         except LocalcragError as error:
-            # The other models are still downloaded, so that a set-up that loses its connection misses as little as
+            # The other models are still downloaded, so that a set-up whose connection breaks misses as little as
             # possible.
             results.append({"name": name, "state": "failed", "error": str(error)})
             _say(f"localcrag: {error}")
@@ -246,7 +246,7 @@ def _use(arguments: argparse.Namespace, settings: Settings, library: ModelLibrar
     from localcrag.records.models import ModelRole, is_served
 
     names = library.named(arguments.name)
-    if names == (arguments.name,):  # The name is that of a model and not of a set.
+    if names == (arguments.name,):  # The name belongs to a model, not to a set.
         role = ModelRole(arguments.role) if arguments.role else library.role(arguments.name)
         if role is None:
             raise SettingsError(
@@ -280,7 +280,7 @@ def _print_consequences(role: str, name: str, before: str) -> None:
 
 
 def _agree(arguments: argparse.Namespace, library: ModelLibrary) -> None:
-    """Get the person's consent to a server on another computer, once: on the terminal, or by the option."""
+    """Get the user's consent to a server on another computer, once: on the terminal, or by the option."""
     sentence = library.servers.required_agreement(arguments.name)
     if not sentence:
         return

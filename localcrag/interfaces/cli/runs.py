@@ -1,6 +1,6 @@
 """`localcrag runs`: list, show, export and replay past questions, and explore thresholds.
 
-Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
+Slow imports happen only when a subcommand runs, so that `localcrag --help` stays fast.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ NEWEST_RUNS = 20
 
 
 def add_runs_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `runs` and its subcommands; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    """Add `runs` and its subcommands; `common` has `--json` and `--data-dir`, `within` has `--collection`."""
     runs = subparsers.add_parser("runs", parents=[common], help="list, show, export and replay past questions")
     runs.set_defaults(run=_list, number=NEWEST_RUNS, action=None)
     named = runs.add_subparsers(metavar="list | show | export | replay | stats | thresholds")
@@ -85,7 +85,7 @@ def add_runs_parser(subparsers: Subparsers, common: argparse.ArgumentParser, wit
     command = named.add_parser(
         "thresholds", parents=[common, within], help="show how other thresholds would change past decisions"
     )
-    # These options do not have the settings' names, because the active settings are needed for the comparison.
+    # These options do not share the settings' names, because the comparison needs the active settings.
     command.add_argument(
         "--upper",
         type=setting("upper"),
@@ -139,7 +139,7 @@ def _export(parsed: argparse.Namespace, settings: Settings) -> int:
 
     store = open_history(parsed, settings).runs
     wanted = parsed.run_ids or [run.run_id for run in reversed(store.newest(collection=parsed.collection))]
-    # The first run is read before the file is opened, so that an unknown id does not empty an existing file.
+    # Read the first run before opening the file, so that an unknown id does not empty an existing file.
     runs = (store.get(run_id) for run_id in wanted)
     first = next(runs, None)
     written = 0

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 DONE = 0
 PORT = 7979
-"""Port of the API: fixed, since other programs store it in their settings, and not one of those that the app tries."""
+"""Port of the API; it is fixed, because other programs store it, and differs from the ports that the app tries."""
 
 
 def add_serve_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `serve`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    """Add `serve`; `common` has `--json` and `--data-dir`, `within` has `--collection`."""
     command = subparsers.add_parser("serve", parents=[common, within], help="start an OpenAI-compatible API server")
     command.add_argument("--port", type=port, metavar="N", default=PORT, help=f"port on 127.0.0.1 ({PORT})")
     command.add_argument("--show-token", action="store_true", help="print the token that programs need, and exit")
@@ -46,7 +46,7 @@ def _serve(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def add_mcp_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `mcp`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    """Add `mcp`; `common` has `--json` and `--data-dir`, `within` has `--collection`."""
     command = subparsers.add_parser(
         "mcp", parents=[common, within], help="start an MCP server for editors and assistants"
     )
@@ -62,7 +62,7 @@ def _mcp(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def add_ui_parser(subparsers: Subparsers, common: argparse.ArgumentParser, within: argparse.ArgumentParser) -> None:
-    """Add `ui`; `common` brings `--json` and `--data-dir`, `within` brings `--collection`."""
+    """Add `ui`; `common` has `--json` and `--data-dir`, `within` has `--collection`."""
     command = subparsers.add_parser("ui", parents=[common, within], help="open the app in the browser")
     command.add_argument("--port", type=port, metavar="N", help="port on 127.0.0.1 (7860, or the next free one)")
     command.add_argument(
@@ -73,9 +73,9 @@ def add_ui_parser(subparsers: Subparsers, common: argparse.ArgumentParser, withi
 
 
 def prepare_gradio(settings: Settings) -> None:
-    """Set where Gradio keeps its files, and keep it from writing stub files; call it before Gradio is imported."""
-    # Gradio reads its variable at import; the default is a folder that every user of the machine can read.
-    # matplotlib, which Gradio imports, would else make a folder among the person's settings.
+    """Set where Gradio stores its files, and keep it from writing stub files; call this before importing Gradio."""
+    # Gradio reads its variable on import; the default is a folder that every user of the computer can read. Otherwise
+    # matplotlib, which Gradio imports, would create a folder among the user's settings.
     for name in ("GRADIO_TEMP_DIR", "MPLCONFIGDIR"):
         os.environ[name] = str(settings.uploads_dir)
     from localcrag.interfaces.page import gradio_stubs
@@ -121,7 +121,7 @@ localcrag is running, so the data of its window's browser was not removed. To re
 
 
 def add_desktop_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -> None:
-    """Add `desktop` and its subcommands; `common` brings `--json` and `--data-dir`."""
+    """Add `desktop` and its subcommands; `common` has `--json` and `--data-dir`."""
     desktop = subparsers.add_parser(
         "desktop", help="add localcrag to the desktop menu and to “Open with”", parents=[common]
     )

@@ -1,4 +1,4 @@
-"""A person's feedback on answers: labels, pins, and web texts to add as documents.
+"""The user's feedback on answers: labels, pins, and web texts to add as documents.
 
 The handlers serve both the side panel and the lists in the settings.
 """
@@ -28,7 +28,7 @@ from localcrag.text.translation import gettext as _
 
 @dataclass(frozen=True, slots=True)
 class FeedbackComponents:
-    """The components that the handlers of feedback listen to or change."""
+    """The components that the feedback handlers listen to or change."""
 
     panel: gr.HTML
     uploads: gr.HTML
@@ -45,7 +45,7 @@ def panel(assembly: Assembly, run: Run) -> str:
     try:
         return run_panel.panel(run, learned=_learned(assembly, run))
     except LocalcragError:
-        # The question was answered, so its panel is shown all the same; labelling it will show what is wrong.
+        # The question was answered, so its panel is shown anyway; labelling it will show the error.
         return run_panel.panel(run)
 
 
@@ -72,9 +72,9 @@ def _learned(assembly: Assembly, run: Run) -> run_panel.RunFeedback:
 
 
 def _web_texts(assembly: Assembly, run: Run) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the web passages that are documents already, and those that can become one.
+    """Return the web passages that are already documents, and those that can become one.
 
-    Both are by the passage's id: the first with the document's name, the second with the number of the web result.
+    Both are keyed by passage id: the first has the document's name, the second the number of the web result.
     """
     names = {document.sha256: document.name for document in assembly.collections.documents(run.collection)}
     added, addable = {}, {}
@@ -84,7 +84,7 @@ def _web_texts(assembly: Assembly, run: Run) -> tuple[dict[str, str], dict[str, 
         try:
             document = feedback.make_web_document(passage)
         except GapError:
-            continue  # The web result has no text that could be added.
+            continue  # The web result has no text to add.
         if document.sha256 in names:
             added[passage.id] = names[document.sha256]
         else:
@@ -116,7 +116,7 @@ def label_lists(assembly: Assembly) -> str:
 
 
 def wire(assembly: Assembly, shown: FeedbackComponents) -> Any:
-    """Connect the components of feedback; return the event of a label, for other parts of the page that show it."""
+    """Connect the feedback components; return the label event, for other parts of the page that show it."""
 
     def label(event: gr.EventData) -> tuple[Any, ...]:
         with showing_errors():
@@ -156,7 +156,7 @@ def wire(assembly: Assembly, shown: FeedbackComponents) -> Any:
     added = gr.on(
         [shown.panel.upload, shown.gaps.upload], add, None, [shown.uploads, shown.panel, shown.gaps], **PRIVATE
     )
-    # The list of documents is that of the collection shown at the end, which may be another than at the beginning.
+    # Update the documents of the collection that is shown at the end, which may differ from the one at the beginning.
     release_buttons(added, added.then(documents, [shown.collection], [shown.documents], **QUEUED))
     opened = open_run(assembly)
     gr.on([shown.gaps.select, shown.feedback_list.select], opened, None, [shown.panel], **QUEUED)

@@ -1,8 +1,8 @@
 r"""The HTML of the chat: turns, answers with citations and formulas, and the first screen.
 
-Answers are Markdown of a language model, so their HTML is built from allowed parts only: links, pictures and HTML in
-the Markdown stay text, and formulas (LaTeX) become MathML of the elements and attributes listed here. latex2mathml
-alone would let addresses (href), styles, and any HTML within \text pass.
+Answers are Markdown from a language model, so their HTML is built from allowed parts only: links, pictures and HTML in
+the Markdown stay text, and formulas (LaTeX) become MathML with the elements and attributes listed here. latex2mathml
+alone would let through addresses (href), styles, and any HTML within \text.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from localcrag.text.translation import gettext
 from localcrag.text.translation import gettext as _
 
 MAX_FORMULA = 1000
-"""Longest formula that is converted, in characters: each level of nesting is a level of recursion."""
+"""Maximum characters of a formula to convert: each level of nesting is a level of recursion."""
 _ELEMENTS = frozenset(
     "math mrow mi mn mo ms mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mmultiscripts "
     "mprescripts none mtable mtr mtd mstyle mpadded mphantom menclose merror semantics".split()
@@ -59,7 +59,7 @@ def mathml(formula: str, *, block: bool) -> Markup:
 
 
 def _converted(source: str, display: str) -> Markup | None:
-    # Within \text, < and > would begin a tag. & stays, because it separates the columns of a table.
+    # Within \text, < and > would begin a tag. & stays, because it separates table columns.
     safe = source.replace("<", r"\lt ").replace(">", r"\gt ")
     try:
         root = etree.fromstring(latex2mathml.converter.convert(safe, display=display))
@@ -107,7 +107,7 @@ def _formula(source: str, options: Mapping[str, Any]) -> str:
 
 
 def _split_citations(state: StateCore) -> None:
-    """Split citations of known evidence, and notes about backing, from the text around them, as tokens of their own."""
+    """Split citations of known evidence, and notes about backing, from the surrounding text, as separate tokens."""
     for block in state.tokens:
         if block.type == "inline":
             block.children = [part for token in block.children or [] for part in _parts(token, state.env["known"])]
@@ -120,7 +120,7 @@ def _parts(token: Token, known: Mapping[int, Evidence]) -> list[Token]:
     for found in _CITATION_OR_NOTE.finditer(token.content):
         numbers = [int(number) for number in (found[1] or "").split(",") if number]
         if not all(number in known for number in numbers):
-            continue  # A number that no evidence has is not a citation, and stays text.
+            continue  # A number without evidence is not a citation, and stays text.
         parts.append(dataclasses.replace(token, content=token.content[end : found.start()]))
         if numbers:
             parts += [Token("citation", "", 0, meta={"n": number}) for number in numbers]
@@ -155,8 +155,8 @@ def _write_note(_: Any, tokens: list[Any], at: int, options: Any, about: Mapping
     note = tokens[at].content
     run: Run | None = about["run"]
     before = _letters("".join(token.content for token in tokens[:at]))
-    # The note is about the sentence right before it, that is, the one with which the text up to the note ends. Only
-    # letters and digits are compared, since Markdown has changed the rest.
+    # The note is about the sentence right before it, at the end of the text up to the note. Only letters and digits are
+    # compared, because Markdown has changed the rest.
     why = next(
         (
             support.why
@@ -176,11 +176,11 @@ _READER = _reader()
 
 
 def empty_chat(assembly: Assembly) -> str:
-    """Return the first screen, which is shown instead of a chat without turns and offers first steps."""
+    """Return the first screen, which replaces a chat without turns and offers first steps."""
     try:
         servers = outgoing(assembly)
         elsewhere = {name for server in servers for name in server.collections}
-        # Servers on other computers are not asked, so that this screen appears even if one of them does not answer.
+        # Servers on other computers are not contacted, so that this screen appears even if one of them does not answer.
         counts = {
             name: len(assembly.collections.documents(name))
             for name in assembly.collections.names()
@@ -207,7 +207,7 @@ def _smallest_download(assembly: Assembly) -> Model | None:
 
 
 def meaning(run: Run) -> str:
-    """Return the meaning of a run's action in words; it is about what was found, not about the answer."""
+    """Return the meaning of a run's action in words; it describes what was found, not the answer."""
     if run.abstained:
         return _("not answered")
     if run.uncertain:
@@ -221,7 +221,7 @@ def meaning(run: Run) -> str:
 
 
 def turn_html(turn: ChatTurn, run: Run | None, *, labels: bool | None = None, busy: str | None = None) -> Markup:
-    """Return a turn; `labels` is a person's label of its answer, `busy` the activity in words while it is answered."""
+    """Return a turn; `labels` is the user's label of its answer, `busy` the current activity while it is answered."""
     written = run.answer if run and turn.state is TurnState.ASKED else turn.answer
     return Markup(  # noqa: S704 - the templates escape
         TEMPLATES.get_template("chat/turn.html").render(
@@ -243,7 +243,7 @@ def turn_html(turn: ChatTurn, run: Run | None, *, labels: bool | None = None, bu
 
 @dataclass(frozen=True, slots=True)
 class _Versions:
-    """The version of a turn that is shown: number `at` of `of`, with the turn numbers of the ones `before` and `after`.
+    """The shown version of a turn: number `at` of `of`, with the turn numbers of the versions `before` and `after`.
 
     `unfinished` is the state of the newest version if another one is shown.
     """
@@ -273,9 +273,9 @@ def _versions(turn: ChatTurn) -> _Versions | None:
 def turns_html(
     turns: Sequence[ChatTurn], runs: Mapping[str, Run], labels: Mapping[str, bool], earlier: int = 0
 ) -> Markup:
-    """Return finished turns, below a button for the `earlier` ones, if there are any.
+    """Return finished turns, below a button for the `earlier` ones, if any.
 
-    `runs`, and the labels of their answers (`labels`), are by the run's id.
+    `runs`, and the labels of their answers (`labels`), are keyed by run id.
     """
     before = TEMPLATES.get_template("chat/earlier_turns.html").render(number=earlier) if earlier else ""
     return Markup(before) + Markup("").join(  # noqa: S704 - the templates escape

@@ -21,11 +21,11 @@ from localcrag.runs.threshold_explorer import STEP, Exploration, slider_threshol
 from localcrag.text.translation import gettext as _
 
 CHANGES_SHOWN = 12
-"""Questions that are listed at most."""
+"""Maximum number of questions to list."""
 HISTOGRAM_WIDTH = 320
 """Width of the histogram, in units of the picture."""
 LABEL_ROOM = 0.2
-"""Share of the histogram's width that a threshold's label takes."""
+"""Share of the histogram's width that a threshold's label takes up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ThresholdMark:
 
     @property
     def label_x(self) -> float:
-        """The position of the label, in units of the picture: a little off the line if it is next to it."""
+        """The position of the label, in units of the picture: slightly off the line if it is next to it."""
         return self.x + {"start": -2.0, "end": 2.0}.get(self.anchor, 0.0)
 
 
@@ -52,7 +52,7 @@ def exploration(found: Exploration) -> str:
     """Return the histogram of best relevances with the thresholds, and the actions under both sets of thresholds."""
     then, now = found.then, found.now
     highest = max((bar.number for bar in found.histogram), default=0) or 1
-    # The lower threshold's label ends at its line and the upper one's begins at its own, so they never overlap.
+    # The lower threshold's label ends at its line, and the upper one's begins at its line, so they never overlap.
     marks = [
         *(
             ThresholdMark(_("now"), before, now=True)
@@ -79,7 +79,7 @@ def exploration(found: Exploration) -> str:
 def exploration_changes(found: Exploration, *, by_hand: bool, labels: int | None) -> str:
     """Return the list of questions whose action would change, with a note on the active thresholds.
 
-    `by_hand` is true if those were set by hand; `labels` is the number of labelled passages that the collection was
+    `by_hand` is true if the user set them; `labels` is the number of labelled passages that the collection was
     calibrated on, None if it was not.
     """
     template = TEMPLATES.get_template("settings/threshold_changes.html")
@@ -107,7 +107,7 @@ def threshold_explorer(
     policy_setting: gr.Dropdown,
     collection: gr.Dropdown,
 ) -> None:
-    """Create the explorer and connect it; `policy_setting` is the field of the policy, which is updated on saving."""
+    """Create the explorer and connect it; `policy_setting` is the policy field, which is updated on saving."""
     _ExplorerEvents(in_use, past, calibrations).wire(_fold(), policy_setting, collection)
 
 
@@ -144,15 +144,15 @@ class _ExplorerEvents:
         options: dict[str, Any] = {"js": "(...said) => window.lcThresholds(...said)", **PRIVATE}
         sliders, results = [at.upper, at.lower, at.policy], [at.picture, at.changes]
         given = [*sliders, collection]
-        # All three share one event, since two at once could end in the wrong order. Of the values that a slider passes
-        # through, only the last one has to be shown.
+        # All three share one event, because two at once could end in the wrong order. Of the values that a slider
+        # passes through, only the last one needs to be shown.
         moves = [at.upper.input, at.lower.input, at.policy.input]
         gr.on(moves, self.moved, given, [at.upper, at.lower, *results], trigger_mode="always_last", **options)
         updates = (
             at.use.click(self.save, given, [*sliders, *results, policy_setting], **options),
             at.back.click(self.calibrated, [collection], [*sliders, *results], **PRIVATE),
-            # The runs are read when the fold is opened and not when the page is loaded: ten thousand of them take
-            # seconds, and most visits do not open the fold.
+            # Read the runs when the section is opened, not when the page is loaded: ten thousand of them take seconds,
+            # and most visits do not open the section.
             at.fold.expand(self.in_force, [collection], [*sliders, *results], **PRIVATE),
         )
         for event in updates:
@@ -164,8 +164,8 @@ class _ExplorerEvents:
             results = self._shown(self._explored(high, low, rule, of), of)
         except LocalcragError as error:
             results = renderers.message(str(error)), ""
-        # Equal values mean that one slider was moved past the other and took it along, so both are set. Otherwise they
-        # are left alone, since one may be under the pointer.
+        # Equal values mean that one slider was moved past the other and took it along, so both are set. Otherwise both
+        # stay unchanged, because one may be under the pointer.
         return *((high, low) if high == low else (gr.skip(), gr.skip())), *results
 
     def in_force(self, of: str) -> tuple[Any, ...]:
@@ -187,7 +187,7 @@ class _ExplorerEvents:
         return *self.in_force(of), gr.Dropdown(value=chosen["policy"]) if "policy" in chosen else gr.skip()
 
     def calibrated(self, of: str) -> tuple[Any, ...]:
-        """Remove the manual thresholds, so that those of the calibration apply."""
+        """Remove the manual thresholds, so that the calibration's thresholds apply."""
         with showing_errors():
             self._in_use.change(upper=None, lower=None)
         return self.in_force(of)
