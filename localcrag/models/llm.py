@@ -4,9 +4,9 @@
 
 - `PrefixCache` is a prefix cache: tokens at the start of a prompt that an earlier prompt shared are not evaluated
   again. Yet the same prompt gets the same answer, whatever came before. Evaluating tokens in batches of another size
-  rounds differently, so the batches follow from the prompt alone: its system message, then PORTION tokens at a time.
-  Only whole batches are reused. In a prompt, the evidence comes before the question, so that a second question on the
-  same evidence evaluates only the end of its prompt.
+  rounds differently, so the batches follow from the prompt alone: its system message, then BATCH_TOKENS tokens at a
+  time. Only whole batches are reused. In a prompt, the evidence comes before the question, so that a second question on
+  the same evidence evaluates only the end of its prompt.
 - `LookupLlama` guesses tokens that the answer copies from its prompt, and checks many guesses in one step.
 """
 

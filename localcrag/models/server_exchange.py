@@ -1,7 +1,7 @@
 """Requests to a model server over HTTP, and errors that a user can act on.
 
 - The first functions turn HTTP statuses and httpx's exceptions into errors. No message contains a key or a question.
-- `Exchange` sends requests to one server, and `Lines` reads a streamed answer in a thread.
+- `Exchange` sends requests to one server, and `StreamedLines` reads a streamed answer in a thread.
 - The last functions hide the differences between server programs: list the models, get the context window, count
   tokens, and add options to a request.
 """

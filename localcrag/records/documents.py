@@ -306,7 +306,7 @@ class StoredDocument:
 class ResidueSignature:
     """A piece of content to search the data folder for, in each form in which it may be stored.
 
-    The pieces are chosen so that only one document has them. `said` describes the piece for a person.
+    The pieces are chosen so that only one document has them. `description` describes the piece for the user.
     """
 
     description: str

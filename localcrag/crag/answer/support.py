@@ -304,8 +304,8 @@ def nearest_sentence(words: set[str], evidence: str) -> str:
 
 MIN_NEW_SHARE = 0.6
 """Minimum share of a sentence's new content words, those not in the question, that the evidence must contain to back
-it; HELD is the minimum for all content words. Repeating the question is not an answer. Both were chosen on 120
-questions of SQuAD 2.0 dev, half of them without an answer."""
+it; SUPPORTED_SHARE is the minimum for all content words. Repeating the question is not an answer. Both were chosen
+on 120 questions of SQuAD 2.0 dev, half of them without an answer."""
 MIN_PARTLY_SHARE, MIN_PARTLY_NEW_SHARE = 0.6, 0.4
 """The same two minimum shares for a sentence to be partly backed."""
 

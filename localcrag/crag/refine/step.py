@@ -187,7 +187,7 @@ def carrying_strips(point: str, strips: Sequence[Strip]) -> frozenset[int]:
 
 
 def _backed(point: str, text: str) -> bool:
-    """Return whether a text has all numbers and names of a point, and the share HELD of its words, as in support.py."""
+    """Return whether a text has all numbers and names of a point, and SUPPORTED_SHARE of its words."""
     own, held = content_words(point), content_words(text)
     return numbers(point) | names(point) <= held and len(own & held) >= SUPPORTED_SHARE * len(own)
 

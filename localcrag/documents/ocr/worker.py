@@ -4,8 +4,8 @@ Its models are part of its package, PP-OCRv6 "small" (PaddleOCR, Apache-2.0): on
 one detects upside-down lines, and one reads. It reads the Latin, Chinese and Japanese scripts.
 
 After every few lines, the process waits for a message to continue. `documents/scans.py` starts the process, sends
-pictures over standard input in the frames of `processes/worker.py`, and receives their text over standard output. The
-process ends when its standard input is closed.
+pictures over standard input in the frames of `privacy/worker_process.py`, and receives their text over standard output.
+The process ends when its standard input is closed.
 """
 
 from __future__ import annotations

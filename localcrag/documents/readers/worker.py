@@ -1,8 +1,8 @@
 """The reader process, which parses untrusted files.
 
 If a parser crashes, the app does not. `process.py` starts the process, requests texts and pictures over standard input
-in the frames of `processes/worker.py`, and receives them over standard output. The process ends when its standard input
-is closed.
+in the frames of `privacy/worker_process.py`, and receives them over standard output. The process ends when its standard
+input is closed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Collection files (export and import), and hidden collections that collect an import.
 
-A collection file is a SQLite file of its own format (FORMAT, KIND). It may come from a stranger, so the reader checks
-its schema, its digests and every value of every document.
+A collection file is a SQLite file of its own format (APPLICATION_ID, FORMAT_VERSION). It may come from a stranger, so
+the reader checks its schema, its digests and every value of every document.
 
 An import writes one piece at a time to a hidden collection, so others can read and write in between. Its name cannot be
 typed, and nothing lists it; when the import is complete, the collection is renamed. The importing process locks a file
