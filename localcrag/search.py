@@ -87,7 +87,7 @@ def parse_endpoint(text: str) -> Endpoint:
         raise _refused(text, f"has a port that is not between 1 and {MAX_PORT}")
     # `search_url` appends its own path and query, so an address with a query is probably that of a results page.
     if url.query or url.fragment:
-        raise _refused(text, "has something after a “?” or “#”, and only the beginning of the address is wanted")
+        raise _refused(text, "has something after a “?” or “#”; enter only the part before it")
     credentials = (url.username, url.password) if url.userinfo else None
     return Endpoint(url.copy_with(userinfo=b""), credentials)
 
@@ -266,7 +266,7 @@ def parse_answer(body: bytes, limit: int, address: str) -> WebAnswer:
     # If all results are malformed, the server is probably not SearXNG; a few malformed ones are just dropped.
     if malformed and malformed == len(answer.results):
         raise BadSearchAnswer(
-            f"What {address} answered is JSON, but none of its {malformed} results looks like one of SearXNG's. "
+            f"The answer from {address} is JSON, but none of its {malformed} results looks like one of SearXNG's. "
             "Check that searxng_url leads to SearXNG and not to another program, and update SearXNG if it is old."
         )
     failed = tuple(_failed_engine(entry) for entry in answer.unresponsive_engines or ())
@@ -320,8 +320,8 @@ def _validated(body: bytes, address: str) -> _Answer:
         else:
             what = "is JSON, but not of the shape that SearXNG writes"
         raise BadSearchAnswer(
-            f"What {address} answered {what}. Open {address} in your browser: when that is not SearXNG's start page, "
-            "correct searxng_url in the settings; when it is, update and restart SearXNG."
+            f"The answer from {address} {what}. Open {address} in your browser: if that is not SearXNG's start page, "
+            "correct searxng_url in the settings; if it is, update and restart SearXNG."
         ) from error
 
 
@@ -527,7 +527,7 @@ class SearXNG:
                 raise status_error(response.status_code, self._endpoint)
             if response.headers.get("Content-Encoding", "").strip().lower() not in ACCEPTED_ENCODINGS:
                 raise errors.BadSearchAnswer(
-                    f"{self._endpoint} answered in a compression that localcrag did not ask for. Check that "
+                    f"{self._endpoint} used a compression that localcrag did not request. Check that "
                     "searxng_url leads to SearXNG, and switch off compression in a proxy in front of it."
                 )
             body = bytearray()
@@ -566,5 +566,5 @@ def _left(deadline: float) -> float:
     """Return the seconds left until `deadline`. Raises httpx.TimeoutException if there are none."""
     left = deadline - time.monotonic()
     if left <= 0:
-        raise httpx.ReadTimeout("the time for the whole search is over")
+        raise httpx.ReadTimeout("the time limit for the search has passed")
     return left

@@ -202,7 +202,7 @@ class EvaluationSettings(SettingsGroup):
     )
     preset: Preset = Field(
         Preset.GENERAL,
-        description="Preset of collections that have none of their own; other settings override its values.",
+        description="Preset of collections without their own preset; other settings override its values.",
     )
     policy: Policy = Field(Policy.MAX, description="Rule that turns relevances into an action.")
     relevance_threshold: Share = Field(0.6, description="Share of relevant passages that the policy ratio requires.")
@@ -239,7 +239,7 @@ class RefinementSettings(SettingsGroup):
         description="Maximum length of all kept strips together, besides the best one of each passage.",
     )
     minimum_retention: Share = Field(
-        0.3, description="Share of a passage's strips to keep at least; the threshold strip is lowered for it."
+        0.3, description="Minimum share of a passage's strips to keep; the threshold strip is lowered if needed."
     )
 
 

@@ -29,7 +29,7 @@ Begin = Callable[[WatchedFolder], None]
 
 
 class FolderWatcher:
-    """Decides when to update a watched folder. `events` updates the folder; `version` counts the changes so far."""
+    """Watcher that decides when to update each watched folder; `version` counts the changes so far."""
 
     def __init__(self, folders: Folders, *, changes: Changes = changed_paths, tick: float = TICK_SECONDS) -> None:
         """Set the source of changed paths (default: changed_paths) and the seconds between two checks."""

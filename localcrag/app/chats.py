@@ -40,8 +40,8 @@ class WaitingConsent:
         """Return the query that the person approved, or None. Raises ConsentMissing on timeout or after `end`."""
         if not self._answered.wait(self._seconds):
             raise ConsentMissing(
-                f"The web was not asked: for {self._seconds / 60:g} minutes nobody said whether the query may be sent. "
-                "Ask the question again to be asked again."
+                f"The web was not searched: within {self._seconds / 60:g} minutes nobody approved or refused the "
+                "query. Ask the question again."
             )
         if self._ended:
             raise ConsentMissing(STOPPED)

@@ -85,7 +85,7 @@ def choose_web_passage(run: Run, number: int | None = None) -> GradedPassage:
 def make_web_document(passage: GradedPassage) -> WebDocument:
     """Return the document for a web passage. Raises GapError if the passage has no text."""
     if not one_line(passage.text):
-        raise GapError(f"The web result {passage.url} holds no text to add.")
+        raise GapError(f"The web result {passage.url} contains no text to add.")
     title, url = _line(passage.title or ""), _line(passage.url or "")
     matter = [*([f"date: {passage.dated}"] if passage.dated else []), f"source: {url}"]
     heading = f"# {title}\n\n" if title else ""
@@ -235,7 +235,7 @@ class Gaps:
         document, collection = self.web_text(run_id, number), self._runs.get(run_id).collection
         there = self._collections.documents(collection)
         if twin := next((one.name for one in there if one.sha256 == document.sha256), None):
-            raise GapError(f"The collection “{collection}” has this web text already, as “{twin}”.")
+            raise GapError(f"The collection “{collection}” already has this web text, as “{twin}”.")
         name = free_name(document, {one.name for one in there})
         with temporary_file(document.text.encode(), self._data_dir, prefix=".web-", description="The web text") as path:
             yield from self._collections.add([Upload(path, name)], collection)
@@ -278,7 +278,7 @@ class Learning:
         """
         run = self._runs.get(run_id)
         if run.action is None:
-            raise LabelError(f"The run {run_id} was stopped before it was decided. Ask the question again.")
+            raise LabelError(f"The run {run_id} was stopped before it reached a decision. Ask the question again.")
         return self.pins.put(run.collection, labels.with_answers(labels.propose_question(run), answers))
 
     def pinned_questions(self, collection: str | None = None) -> tuple[Question, ...]:

@@ -451,7 +451,7 @@ class Uploads:
         return dataclasses.replace(one, state=TaskState.DONE, progress=None)
 
     def _recognised(self, one: UploadTask, read_scans: ReadScans, tell: UpdateTask[UploadTask]) -> UploadTask:
-        """Recognise the scans of a collection. If cancelled, it ends within a few lines; pages already read stay."""
+        """Recognise a collection's scans. If cancelled, it ends within a few lines; finished pages stay."""
         now = one
 
         def go_on() -> None:

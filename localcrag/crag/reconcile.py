@@ -260,9 +260,9 @@ def decide_conflict(conflict: Conflict, rule: ConflictRule) -> Conflict:
 def _winner(local: Claim, web: Claim, rule: ConflictRule) -> tuple[Origin | None, str]:
     match rule:
         case ConflictRule.DOCUMENTS:
-            return Origin.LOCAL, _("your documents count")
+            return Origin.LOCAL, _("your documents take precedence")
         case ConflictRule.WEB:
-            return Origin.WEB, _("the web counts")
+            return Origin.WEB, _("the web takes precedence")
         case ConflictRule.NEWER:
             return _newer(local, web)
         case ConflictRule.MORE_RELEVANT:
@@ -335,7 +335,7 @@ _PRESENT = re.compile(
 def add_source_notes(
     answer: str, question: str, conflicts: Sequence[Conflict], evidence: Sequence[Evidence], sources: Sequence[Source]
 ) -> str:
-    """Return the answer with localcrag's notes on its sources: disagreement before it, their age after it."""
+    """Return the answer with notes on its sources: their disagreements before it, their age after it."""
     parts = [disagreement(conflicts, sources), answer, age(question, evidence, sources)]
     return "\n\n".join(part for part in parts if part)
 

@@ -101,8 +101,8 @@ class UnpackLimits:
         self.size -= len(member.data)
         if self.members < 0 or self.size < 0:
             raise UnreadableDocument(
-                f"{whole} holds more than {MOST_MEMBERS:,} files or {MOST_BYTES / 1e9:.0f} GB, and was added up to "
-                "there. Unpack it, and add the folder."
+                f"{whole} contains more than {MOST_MEMBERS:,} files or {MOST_BYTES / 1e9:.0f} GB, so only part of it "
+                "was added. Unpack it, and add the folder."
             )
 
 
@@ -118,8 +118,8 @@ def add_members(
     for member in members:
         if depth == DEEPEST:
             raise UnreadableDocument(
-                f"{whole} lies within {DEEPEST} other files, and what it holds was not added. Unpack it, and add the "
-                "folder."
+                f"{whole} is nested within {DEEPEST} other files, so its contents were not added. Unpack it, and "
+                "add the folder."
             )
         upload = Upload(Path(), f"{whole}/{member.name}", original=member.changed is not None)
         if member.error:
@@ -174,7 +174,7 @@ def waiting_and_lost_pages(
 def no_text_error(name: str, unread: Sequence[int]) -> str:
     """Return the error for a document without searchable text; `unread` are its pages that were not read."""
     if not unread:
-        return f"{name} holds no text that could be searched."
+        return f"{name} contains no text that could be searched."
     return (
         f"{name} holds no text: its pages are pictures or lettering without meaning (a scan?), and text recognition is "
         "turned off. Turn it on (the setting read_scans), and add the file again."

@@ -455,7 +455,7 @@ def fit_calibration(
     except ValueError as error:
         raise EvaluationError(
             "These labels cannot calibrate the scorer: passages that are labelled relevant have lower scores than the "
-            f"others ({error}). Look at the labels: they say the opposite of what the scorer finds."
+            f"others ({error}). Check the labels: they contradict the scorer."
         ) from error
     relevances = predict(passage, data.rows)
     counted = data.counted

@@ -93,7 +93,7 @@ def compare(before: Side, after: Side) -> Comparison:
     if not both:
         raise EvaluationError(
             f"The evaluations {before[0].about.id} and {after[0].about.id} have no question in common that was asked "
-            "in both: compare two of the same evaluation set."
+            "in both. Compare two evaluations of the same set."
         )
     questions = [pairs[name][0] for name in both]
     first, second = _names(before, after)

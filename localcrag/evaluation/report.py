@@ -265,6 +265,6 @@ def _write(folder: Path, name: str, made: ReportPage, document: bytes) -> tuple[
     except OSError as error:
         raise EvaluationError(
             f"The report could not be written to {folder}: {error.strerror}. Check that the folder is writable and the "
-            "disk not full, and give the command again: what was asked is kept."
+            "disk not full, and run the command again: the runs are kept."
         ) from error
     return paths

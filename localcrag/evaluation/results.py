@@ -127,8 +127,8 @@ def differences(
     same = common(before[0].questions, after[0].questions)
     if not same:
         raise EvaluationError(
-            f"The evaluations {before[0].about.id} and {after[0].about.id} have no question in common: compare two of "
-            "the same evaluation set."
+            f"The evaluations {before[0].about.id} and {after[0].about.id} have no question in common. Compare two "
+            "evaluations of the same set."
         )
     found = {}
     for metric in METRICS:
@@ -194,8 +194,8 @@ class RunWriter:
             self.file.flush()
         except OSError as error:
             raise EvaluationError(
-                f"A run could not be written to {self.file.name}: {error.strerror}. Make room on the disk and give "
-                "the same command again: what was asked so far is kept."
+                f"A run could not be written to {self.file.name}: {error.strerror}. Free space on the disk and run "
+                "the same command again: the runs so far are kept."
             ) from error
 
 
@@ -254,7 +254,9 @@ def open_for_runs(folder: Path) -> Iterator[RunWriter]:
             file.seek(whole)
             yield RunWriter(file)
     except Timeout as error:
-        raise EvaluationError(f"The evaluation in {folder} is being made by another localcrag. Wait for it.") from error
+        raise EvaluationError(
+            f"The evaluation in {folder} is still in progress in another localcrag. Wait until it ends."
+        ) from error
 
 
 def ids(folder: Path) -> list[str]:

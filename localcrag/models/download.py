@@ -37,11 +37,14 @@ from localcrag.records.models import FileState, Report
 
 MAGIC = b"E5S1"
 HEADER = struct.Struct("<4sI7ifi")
-"""Magic, version; hidden size, layers, heads, feed-forward size, words, positions, types; epsilon; block."""
+"""Format of the header: magic bytes, version, seven sizes of the network, epsilon, block size.
+
+The sizes are: hidden size, layers, heads, feed-forward size, words, positions, types.
+"""
 TOKENIZER = struct.Struct("<5iQ")
-"""Count of pieces; ids of <s>, </s>, <pad>, <unk>; bytes of all pieces."""
+"""Format of the tokenizer's head: number of pieces; ids of <s>, </s>, <pad>, <unk>; bytes of all pieces."""
 ENTRY = struct.Struct("<BIQQ")
-"""Kind of a tensor (1: 4 bits), count of its numbers, its offset and its size in bytes."""
+"""Format of a tensor's entry: kind (1: 4 bits), count of numbers, offset and size in bytes."""
 BLOCK, BLOCK_BYTES = 32, 18
 """Weights in a block, and bytes of a block."""
 ROWS_AT_ONCE = 8_192
@@ -71,7 +74,7 @@ def unpack(packed: Path, folder: Path) -> None:
     data = packed.read_bytes()
     magic, _version, *numbers, _epsilon, block = HEADER.unpack_from(data)
     if magic != MAGIC or block != BLOCK:
-        raise ValueError(f"{packed.name} is not packed as this localcrag expects it")
+        raise ValueError(f"{packed.name} is not in the format that this localcrag expects")
     sizes = Sizes(*numbers)
     pieces, at = _pieces(data, HEADER.size)
     tensors = _tensors(data, at)

@@ -183,9 +183,7 @@ def _read(path: Path) -> FittedCalibration | None:
     try:
         return TypeAdapter(FittedCalibration).validate_json(path.read_bytes(), strict=True)
     except OSError as error:
-        raise ModelDamaged(
-            f"{path} cannot be read: {error.strerror}. Give its owner's permission, or restore it."
-        ) from error
+        raise ModelDamaged(f"{path} cannot be read: {error.strerror}. Check its permissions, or restore it.") from error
     except ValidationError as error:
         problem = error.errors()[0]
         where = ".".join(str(part) for part in problem["loc"])

@@ -268,9 +268,7 @@ def _check_gguf(path: Path) -> None:
         with path.open("rb") as file:
             magic = file.read(len(GGUF_MAGIC))
     except OSError as error:
-        raise ModelError(
-            f"{path} cannot be read: {error.strerror}. Give its owner's permission, or copy it."
-        ) from error
+        raise ModelError(f"{path} cannot be read: {error.strerror}. Check its permissions, or copy it.") from error
     if magic != GGUF_MAGIC:
         raise ModelDamaged(
             f"{path} is not a GGUF file (it does not begin with “GGUF”). Download it again, or choose another file."
@@ -320,7 +318,7 @@ class Library:
             return check_loadable(self._user_path(name_or_path, role), role)
         if entry.role is not role:
             raise ModelError(
-                f"{entry.name} cannot be used as {role}, it is for {entry.role}. See `localcrag models list`."
+                f"{entry.name} cannot be used as {role}: its role is {entry.role}. See `localcrag models list`."
             )
         self._confirm(entry)
         # An adapter is loaded on top of its base model, so this is the path of the base; see `adapter`.

@@ -60,7 +60,7 @@ def merge(adapter: Path, original: Path, copy: Path) -> None:
     ours = gguf.GGUFReader(adapter)
     scale = ours.get_field(gguf.Keys.Adapter.LORA_ALPHA)
     if scale is None:
-        raise ValueError(f"{adapter} says no alpha")
+        raise ValueError(f"{adapter} does not state its alpha")
     alpha = float(scale.contents())
     factors = {tensor.name: tensor.data.astype(np.float32) for tensor in ours.tensors}
     weights = {tensor.name: tensor for tensor in _WeightsReader(original).tensors}

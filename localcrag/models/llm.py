@@ -304,8 +304,8 @@ def _write(
         except (ValueError, RuntimeError, MemoryError) as error:
             memory.forget()
             raise GenerationError(
-                f"The language model stopped with an error: {error}. Ask again; if it stays so, choose a smaller "
-                "model with `localcrag models use NAME`, or lower context_tokens in the settings."
+                f"The language model stopped with an error: {error}. Ask again; if the error persists, choose a "
+                "smaller model with `localcrag models use NAME`, or lower context_tokens in the settings."
             ) from error
 
 
@@ -421,14 +421,14 @@ class LlamaCpp:
         # llama-cpp-python compares the adapter with None, but an unreadable one is a null pointer, which is never None.
         if adapter and not llama._lora_adapter:
             llama.close()
-            raise RuntimeError("the adapter is damaged, or another model's")
+            raise RuntimeError("the adapter is damaged, or belongs to another model")
         return llama
 
     def _chat_format(self, path: Path) -> Jinja2ChatFormatter:
         template = self._llama.metadata.get("tokenizer.chat_template")
         if not template:
             raise ModelDamaged(
-                f"The language model {path} brings no chat template: it was not made to answer questions (a base "
+                f"The language model {path} has no chat template: it was not made to answer questions (a base "
                 "model), or it was converted without one. Choose an “instruct” or “chat” model with `localcrag models "
                 "use NAME`."
             )

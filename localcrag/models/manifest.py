@@ -161,7 +161,7 @@ def _entries(path: Path, content: dict[str, Any]) -> tuple[ModelEntry, ...]:
     tables = content.get("model")
     if not isinstance(tables, list) or not set(content) <= {"model", "set"}:
         raise ModelError(
-            f"The list of models {path} holds something other than [[model]] and [[set]] tables. Fix or restore it."
+            f"The list of models {path} contains something other than [[model]] and [[set]] tables. Fix or restore it."
         )
     entries = tuple(_entry(path, number, table) for number, table in enumerate(tables, start=1))
     without_base = {(entry.name, entry.role) for entry in entries if entry.base is None}
@@ -192,8 +192,8 @@ def _sets(path: Path, tables: Any, entries: tuple[ModelEntry, ...]) -> tuple[Mod
         roles_in_set = [roles.get(name) for name in one.models]
         if one.name in roles or None in roles_in_set or len(set(roles_in_set)) < len(roles_in_set):
             raise ModelError(
-                f"The list of models {path}, set “{one.name}”: it must have a name of its own, and models of the list, "
-                "at most one for each role. Fix it."
+                f"The list of models {path}, set “{one.name}”: it needs a unique name, and models from the list, at "
+                "most one for each role. Fix it."
             )
     return sets
 

@@ -117,7 +117,7 @@ class ExitHead(torch.nn.Linear):
 
 SPAN_HEAD_FILE = "place_head.safetensors"
 LINE_HEAD_METADATA = {"head": "lines"}
-"""Metadata of the file of a head that scores lines instead of sharing out attention."""
+"""Metadata that marks the file of a head that scores each line, instead of distributing attention."""
 MIN_SHARE = 1e-6
 """Distance from 0 and 1 to which a share is clipped, so that its log-odds are finite."""
 
@@ -310,7 +310,7 @@ class CrossEncoder:
         try:
             self._model = self._loaded(folder, device)
             if not has_vocabulary(self._model.tokenizer):
-                raise ValueError("its tokenizer.json is missing or knows no words")
+                raise ValueError("its tokenizer.json is missing or has no vocabulary")
             place_file = folder / SPAN_HEAD_FILE
             self._place = SpanHead(place_file).to(device) if place_file.exists() else None
             states = getattr(self._model.config, "hidden_size", None)
@@ -372,7 +372,7 @@ class CrossEncoder:
             else:
                 logits = self._predict(pairs, BATCH_ON_GPU) if self._on_gpu else self._predict_by_length(pairs)
         if not np.isfinite(logits).all():
-            raise ModelError(f"The reranker {self.name} gave no number for a text. {self._remedy}")
+            raise ModelError(f"The reranker {self.name} returned an invalid score for a text. {self._remedy}")
         return logits
 
     def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:

@@ -104,9 +104,9 @@ def parse_server(text: str) -> ServerAddress:
     if url.port is not None and not 0 < url.port <= MAX_PORT:
         raise _refused(before, f"has a port that is not between 1 and {MAX_PORT}")
     if url.query:
-        raise _refused(before, "has something after a “?”, and only the beginning of the address is wanted")
+        raise _refused(before, "has something after a “?”; enter only the part before it")
     if url.userinfo:
-        raise _refused(before, "holds a password, which would be shown with it; a key is given by itself")
+        raise _refused(before, "contains a password, which messages would show; enter an API key separately")
     path = url.path.rstrip("/").removesuffix("/chat/completions").removesuffix("/models")
     address = ServerAddress(url.copy_with(path=path or API))
     if is_number(url.host) and not address.here and not _is_private_number(url.host):

@@ -205,7 +205,7 @@ def _look_up(client: httpx.Client, source: HubSource, file: ModelFile) -> HubFil
     is_checksum = SHA256.fullmatch(checksum) or GIT_SHA1.fullmatch(checksum)
     if number_of_bytes is None or not (GIT_SHA1.fullmatch(commit) and is_checksum):
         raise DownloadFailed(
-            f"{url} did not say commit, size and checksum of the file, as a Hugging Face hub does. Check HF_ENDPOINT "
+            f"{url} did not return the file's commit, size and checksum, as a Hugging Face hub does. Check HF_ENDPOINT "
             "and any proxy; or download the files with a browser."
         )
     if file.sha256 and file.sha256 != checksum:
@@ -276,7 +276,7 @@ def _check(file: HubFile, part: Path, meter: ProgressMeter) -> RecordedFile:
     if found != file.checksum:
         part.unlink()
         raise ModelDamaged(
-            f"What came from {file.url} has the checksum {found}, but should have {file.checksum}. The file has been "
+            f"The file from {file.url} has the checksum {found}, but should have {file.checksum}. The file has been "
             "removed; run the command again."
         )
     flush(part)
@@ -409,7 +409,7 @@ def _unpack(archive: zipfile.ZipFile, member: str, file: ModelFile, path: Path, 
     try:
         information = archive.getinfo(member)
     except KeyError as error:
-        raise ModelDamaged(f"it does not hold {member}.") from error
+        raise ModelDamaged(f"it does not contain {member}.") from error
     if information.file_size != file.size:
         raise ModelDamaged(f"{member} has {information.file_size:,} bytes in it, not {file.size:,}.")
     path.parent.mkdir(parents=True, exist_ok=True)

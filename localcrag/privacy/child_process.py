@@ -63,10 +63,10 @@ class ChildProcess:
         try:
             answer = self._answers.get(timeout=self._patience)
         except queue.Empty:
-            raise WorkerFailed(f"nothing came of it for {self._patience:.0f} seconds") from None
+            raise WorkerFailed(f"there was no progress for {self._patience:.0f} seconds") from None
         if answer is None:
             self._process.kill()  # The stream ended or had an invalid message, so the process is no longer usable.
-            raise WorkerFailed(f"its reader broke off ({_describe_exit(self._process.wait())})")
+            raise WorkerFailed(f"its reader process ended ({_describe_exit(self._process.wait())})")
         return answer
 
 

@@ -222,7 +222,7 @@ def make_evaluation_set(
     if not questions or not names:
         reasons = "; ".join(dict.fromkeys(why for _, why in left_out)) or "none of their documents is there any more"
         raise LabelError(
-            f"There is nothing to export: of {len(answers)} labelled answers none made a question: {reasons}."
+            f"There is nothing to export: of {len(answers)} labelled answers, none could become a question: {reasons}."
         )
     named = [
         dataclasses.replace(question, documents=tuple(names[name] for name in question.documents))

@@ -183,7 +183,7 @@ def make_label(run: Run, kind: LabelKind, target: str, good: bool) -> Label:
 
 def _label_answer(run: Run, good: bool) -> Label:
     if run.action is None or not run.answer:
-        raise LabelError(f"The run {run.run_id} has no answer: it was stopped before. Ask the question again.")
+        raise LabelError(f"The run {run.run_id} has no answer: it was stopped too early. Ask the question again.")
     documents = dict.fromkeys(passage.document for passage in run.passages if passage.document)
     circumstances = Circumstances(
         case=propose_question(run),

@@ -87,12 +87,12 @@ def describe_reading(run: Run) -> str:
     values = {"own": own.relevance, "joined": joined.relevance, "before": shorten(joined.follows)}
     if own.kept:
         return _(
-            "read as a question of its own: its best passage has relevance %(own).2f, as a follow-up to “%(before)s” "
+            "read as a separate question: its best passage has relevance %(own).2f, as a follow-up to “%(before)s” "
             "%(joined).2f",
             **values,
         )
     return _(
-        "read as a follow-up to “%(before)s”: its best passage has relevance %(joined).2f, as a question of its own "
+        "read as a follow-up to “%(before)s”: its best passage has relevance %(joined).2f, as a separate question "
         "%(own).2f",
         **values,
     )

@@ -64,7 +64,7 @@ def check(path: Path, called: Path | None = None) -> BackupSummary:
             tables = {row[0] for row in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if tables >= REQUIRED_TABLES and Header(kind, version).is_before_first_release:
                 raise StoreError(
-                    f"{called} was made by a localcrag before 0.1.0, which this version cannot read. Nothing was "
+                    f"{called} was made by a localcrag older than 0.1.0, which this version cannot read. Nothing was "
                     "changed. Choose another file, or add your documents again."
                 )
             if not tables >= REQUIRED_TABLES or kind != APPLICATION_ID:
@@ -77,8 +77,8 @@ def check(path: Path, called: Path | None = None) -> BackupSummary:
             wrong = [*_find_damage(copy)]
             if wrong:
                 raise StoreError(
-                    f"{called} is damaged: {wrong[0]}. Nothing was changed. Choose another file, or see what "
-                    "`localcrag doctor --repair` can save of what is there."
+                    f"{called} is damaged: {wrong[0]}. Nothing was changed. Choose another file, or rescue its "
+                    "content with `localcrag doctor --repair`."
                 )
             return _summary(copy, called, path.stat().st_size)
     except MemoryError as error:
@@ -270,6 +270,6 @@ def _explaining_errors(path: Path) -> Iterator[None]:
     except (*SQLITE_ERRORS, OSError) as error:
         reason = error_reason(error)
         raise StoreError(
-            f"The database {path} could not be replaced: {reason}. It is as it was. Check that the folder is writable "
+            f"The database {path} could not be replaced: {reason}. It is unchanged. Check that the folder is writable "
             "and that the disk has room for twice the size of the backup."
         ) from error

@@ -45,9 +45,9 @@ def atomic_file(path: Path) -> Iterator[Path]:
     try:
         make_private_folder(path.parent)
     except FileExistsError as error:
-        raise NotADirectoryError(errno.ENOTDIR, f"{path.parent} is no folder", str(path.parent)) from error
+        raise NotADirectoryError(errno.ENOTDIR, f"{path.parent} is not a folder", str(path.parent)) from error
     if path.exists():
-        raise FileExistsError(errno.EEXIST, "There is such a file already", str(path))
+        raise FileExistsError(errno.EEXIST, "The file already exists", str(path))
     temporary.touch(0o600, exist_ok=False)
     try:
         with locked_file(temporary):

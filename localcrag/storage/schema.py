@@ -495,7 +495,7 @@ def check_header(header: Header, path: Path, *, empty: bool) -> None:
     """Raise StoreError unless the header is that of a localcrag database of this format, or the file is `empty`."""
     if header.is_before_first_release:
         raise StoreError(
-            f"The data folder {path.parent} was made by a localcrag before 0.1.0, which this version cannot open. "
+            f"The data folder {path.parent} was made by a localcrag older than 0.1.0, which this version cannot open. "
             "Nothing was changed. Choose another folder with --data-dir, or move this one away or delete it; then add "
             "your documents again."
         )

@@ -410,7 +410,7 @@ _NO_LETTER = re.compile(r"[^\w'’]|\Z")
 _FORECAST = re.compile(r"\b(?:will|would|going to)\b", re.IGNORECASE)
 """Words for the future, about which a table says nothing certain."""
 _CURRENT_COLUMN = re.compile(r"\b(?:now|current|previous|today)\b", re.IGNORECASE)
-"""Words that can be part of the name of one of two compared columns."""
+"""Words that may belong to a column's name, such as "current rent", when two columns are compared."""
 _COUNT = re.compile(
     r"\bhow many\b|\b(?:what(?:'s| is| was) )?(?:the )?(?:total |overall )?(?:number|count) of\b"
     r"|^count\b(?: of| the| all)*",

@@ -198,7 +198,7 @@ def _languages() -> dict[str, list[str]]:
 
 
 def detect_text_language(text: str) -> str | None:
-    """Return the ISO 639-1 code of a text's language; OTHER if it has no lexicon, None if it cannot be determined."""
+    """Return the ISO 639-1 code of a text's language; OTHER_LANGUAGE if it has no lexicon, None if unknown."""
     text = text[:MOST_CHARACTERS]
     if script := _by_script(text):
         return script

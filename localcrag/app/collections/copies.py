@@ -93,7 +93,7 @@ class CollectionCopies:
         for name in (origin, target):
             queries.require_collection(self._database, name)
         if origin == target:
-            raise NameRefused(f"“{origin}” cannot be merged into itself. Name two collections.")
+            raise NameRefused(f"“{origin}” cannot be merged into itself. Choose two different collections.")
         source, into = self._collections.homes.of(origin), self._collections.homes.of(target)
         if source.embedder() != into.embedder():
             raise admin.embedders_differ(origin, source.embedder()[0], target, into.embedder()[0])

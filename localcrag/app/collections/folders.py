@@ -1,4 +1,4 @@
-"""Watched folders: bind a folder to a collection, list, pause and update it, stop watching."""
+"""Watched folders: bind folders to collections, list, pause and update them, and stop watching."""
 
 from __future__ import annotations
 

@@ -146,7 +146,7 @@ class CollectionLocator:
         home = self.of(collection)
         if not home.server:
             raise UnknownCollection(
-                f"The collection “{collection}” is on this computer. Erase here with: localcrag forget"
+                f"The collection “{collection}” is on this computer. To erase documents, use: localcrag forget"
             )
         home.vacuum()
 

@@ -87,8 +87,8 @@ class OneInstance:
             self._lock.acquire(timeout=START_LIMIT)
         except Timeout as error:
             raise HandOverRefused(
-                "The localcrag that runs was told to end, and will: after the file that it is adding, or the models "
-                "that it is loading. Nothing needs to be done."
+                "The running localcrag will quit when it has added its current file or loaded its models. You need "
+                "not do anything."
             ) from error
         self.release()
 

@@ -99,7 +99,7 @@ def _distinct_labels(clauses: list[_Clause]) -> list[_Clause]:
 
 
 UNIT_DISTANCE = 3
-"""Words after a number that may include its unit: "20 whole working days"."""
+"""Number of words after a number that may include its unit: "20 whole working days"."""
 MAX_AMOUNT_WORDS = 1
 """Maximum number of words, besides numbers, in a clause that is only an amount: its unit."""
 _CLAUSE = re.compile(CLAUSE_ENDS)

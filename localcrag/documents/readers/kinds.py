@@ -250,7 +250,7 @@ def expect_text(path: Path, name: str, expected: str, head: bytes) -> None:
     size = path.stat().st_size
     if size > MOST_TEXT:
         raise UnreadableDocument(
-            f"{name} holds {size / 1e6:,.0f} MB of text, and at most {MOST_TEXT / 1e6:.0f} MB are read. "
+            f"{name} contains {size / 1e6:,.0f} MB of text, but at most {MOST_TEXT / 1e6:.0f} MB are read. "
             "Split it, and add the parts."
         )
 

@@ -306,8 +306,8 @@ def _pages(letters: Sequence[bytes | EmailMessage], name: str, media_type: str) 
             page = _page(_parsed(data), name, head_too=media_type != MHTML, titled=media_type == MBOX)
         except RecursionError as error:
             raise UnreadableDocument(
-                f"{name} cannot be read: its parts are nested too deeply. Open it in the mail program, and save what "
-                "it says as text."
+                f"{name} cannot be read: its parts are nested too deeply. Open it in the mail program, and save the "
+                "message as text."
             ) from error
         yield replace(page, number=number if media_type == MBOX else None)
 

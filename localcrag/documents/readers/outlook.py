@@ -65,13 +65,13 @@ _INITIAL_WINDOW = (
 def unpack_rtf(data: bytes) -> bytes:
     """Return the RTF, or its beginning if it is cut off. Raises ValueError if it is packed in another way."""
     if len(data) < _HEAD.size:
-        raise ValueError("its RTF has no head")
+        raise ValueError("its RTF has no header")
     _, size, how, _ = _HEAD.unpack_from(data)
     body = data[_HEAD.size :]
     if how == _PLAIN:
         return body[:size]
     if how != _PACKED:
-        raise ValueError("its RTF is packed in a way that is not known")
+        raise ValueError("its RTF has an unknown compression")
     # The result has at most nine times the packed bytes: a reference of two bytes stands for up to 17.
     return _decompress(body, size)[len(_INITIAL_WINDOW) :][:size]
 

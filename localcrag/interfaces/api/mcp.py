@@ -228,8 +228,12 @@ class Tools:
         self,
         passage: Annotated[str, Field(description="id of a passage, from ask or search")],
         collection: CollectionName = None,
-        before: Annotated[int, Field(ge=0, le=MOST_NEIGHBOURS, description="passages before it to read, too")] = 0,
-        after: Annotated[int, Field(ge=0, le=MOST_NEIGHBOURS, description="passages after it to read, too")] = 0,
+        before: Annotated[
+            int, Field(ge=0, le=MOST_NEIGHBOURS, description="number of passages before it to read as well")
+        ] = 0,
+        after: Annotated[
+            int, Field(ge=0, le=MOST_NEIGHBOURS, description="number of passages after it to read as well")
+        ] = 0,
     ) -> Annotated[CallToolResult, ReadPassage]:
         """Read a whole passage, with passages before and after it in its document."""
         name = self._questions.require(collection)

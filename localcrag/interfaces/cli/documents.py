@@ -44,7 +44,7 @@ def add_documents_parser(
     for name, words in tag_commands:
         command = named.add_parser(name, parents=[common, within], help=words)
         command.add_argument("name", metavar="NAME", help="a name from `documents list`; a folder's name ends with /")
-        command.add_argument("tags", metavar="TAG", nargs="+", help="a tag, of one or more words")
+        command.add_argument("tags", metavar="TAG", nargs="+", help="a tag (one or more words)")
         command.set_defaults(run=_tag, gives=name == "tag")
     command = named.add_parser(
         "delete",
@@ -52,7 +52,7 @@ def add_documents_parser(
         help="delete a document, but keep answers that quote it (localcrag forget erases those, too)",
     )
     command.add_argument(
-        "name", metavar="NAME", help="a name from `documents list`; all other names of the document go, too"
+        "name", metavar="NAME", help="a name from `documents list`; the document's other names are removed as well"
     )
     command.set_defaults(run=_delete)
 

@@ -58,10 +58,10 @@ def add_labels_parser(subparsers: Subparsers, common: argparse.ArgumentParser, w
         "--not-relevant", nargs="+", default=[], metavar="ID", help="ids of passages that do not help, or “all”"
     )
     command.add_argument(
-        "--right", nargs="+", default=[], metavar="N", help="numbers of correct sentences of the answer, from 1 on"
+        "--right", nargs="+", default=[], metavar="N", help="numbers of the answer's correct sentences, starting from 1"
     )
     command.add_argument(
-        "--wrong", nargs="+", default=[], metavar="N", help="numbers of wrong sentences of the answer, from 1 on"
+        "--wrong", nargs="+", default=[], metavar="N", help="numbers of the answer's wrong sentences, starting from 1"
     )
     command.set_defaults(run=_add_label)
 

@@ -140,7 +140,7 @@ def add_models_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -
     listing = add(
         "list", "list the models that localcrag knows, your GGUF files, and models of servers on this computer"
     )
-    listing.add_argument("address", nargs="?", metavar="ADDRESS", help="a model server whose models to list, too")
+    listing.add_argument("address", nargs="?", metavar="ADDRESS", help="a model server whose models to list as well")
     get = add("get", "download models, or repair damaged ones")
     get.add_argument(
         "names",
@@ -154,7 +154,7 @@ def add_models_parser(subparsers: Subparsers, common: argparse.ArgumentParser) -
         metavar="NAME",
         help="a model or set from `models list`, the path of a model, or http://HOST:PORT/v1#MODEL",
     )
-    use.add_argument("--role", choices=ROLES, help="what to use the model for, if its files do not tell")
+    use.add_argument("--role", choices=ROLES, help="what to use the model for, if its files do not show it")
     use.add_argument(
         "--agree",
         action="store_true",
@@ -250,7 +250,7 @@ def _use(arguments: argparse.Namespace, settings: Settings, library: ModelLibrar
         role = ModelRole(arguments.role) if arguments.role else library.role(arguments.name)
         if role is None:
             raise SettingsError(
-                f"The files of {arguments.name} do not tell what the model is for. Add --role {'|'.join(ROLES)}."
+                f"The files of {arguments.name} do not show what the model is for. Add --role {'|'.join(ROLES)}."
             )
         if is_served(arguments.name):
             _agree(arguments, library)

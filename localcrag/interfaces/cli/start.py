@@ -50,7 +50,7 @@ def add_mcp_parser(subparsers: Subparsers, common: argparse.ArgumentParser, with
     command = subparsers.add_parser(
         "mcp", parents=[common, within], help="start an MCP server for editors and assistants"
     )
-    command.add_argument("--allow-ingest", action="store_true", help="offer a tool that adds documents, too")
+    command.add_argument("--allow-ingest", action="store_true", help="also offer a tool that adds documents")
     command.set_defaults(run=_mcp)
 
 

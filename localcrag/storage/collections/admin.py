@@ -64,7 +64,7 @@ def make_collection(
 def require_unused_name(connection: sqlite3.Connection, name: str) -> None:
     """Raise NameRefused if a collection of that name exists."""
     if connection.execute("SELECT 1 FROM collections WHERE name = ?", (name,)).fetchone():
-        raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
+        raise NameRefused(f"The collection “{name}” already exists. Choose another name.")
 
 
 def delete_collection(database: Database, name: str) -> None:
@@ -179,7 +179,7 @@ def embedders_differ(origin: str, origin_embedder: str, target: str, target_embe
 
 def name_taken(collection: str, name: str) -> NameRefused:
     """Return the error for a name that another document of the collection already has."""
-    return NameRefused(f"The collection “{collection}” has a document “{name}” already. Choose another name.")
+    return NameRefused(f"The collection “{collection}” already has a document “{name}”. Choose another name.")
 
 
 def normalised_name(name: str, what: str) -> str:

@@ -51,8 +51,8 @@ def hidden_collection(database: Database, *, embedder: str, dimension: int, crea
         file.touch(0o600, exist_ok=False)
     except OSError as error:
         raise StoreError(
-            f"{file} could not be made: {error.strerror or error}. Check that the folder is writable and the disk not "
-            "full."
+            f"{file} could not be created: {error.strerror or error}. Check that the folder is writable and the disk "
+            "not full."
         ) from error
     try:
         with locked_file(file):
@@ -179,7 +179,7 @@ def checked_document(one: DocumentRow, dimension: int) -> StoredDocument:
         read = _DOCUMENT.validate_json(one.document, strict=True)
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"]))
-        raise DamagedFile(f"what it says of a document is not right ({where}: {error.errors()[0]['msg']})") from error
+        raise DamagedFile(f"its description of a document is invalid ({where}: {error.errors()[0]['msg']})") from error
     name = _name(read.name)
     _require(_SHA256.fullmatch(read.sha256), name, "checksum")
     _require(_MEDIA_TYPE.fullmatch(read.media_type), name, "kind")
@@ -217,14 +217,14 @@ def checked_description(values: Mapping[str, str]) -> dict[str, Any]:
             "folder_tags": {_name(folder): [_tag(tag) for tag in words] for folder, words in tags.items()},
         }
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DamagedFile(f"what it says of the collection is not right ({type(error).__name__})") from error
+        raise DamagedFile(f"its description of the collection is invalid ({type(error).__name__})") from error
     if not (name and len(name) <= LONGEST_NAME):
         raise DamagedFile("its collection has no name, or one that is too long")
     if not (isinstance(fields["embedder"], str) and _EMBEDDER.fullmatch(fields["embedder"])):
         raise DamagedFile("it names no embedding model")
     numbers = (fields["dimension"], fields["documents"])
     if any(type(one) is not int for one in numbers) or not 1 <= numbers[0] <= MOST_DIMENSIONS or numbers[1] < 0:
-        raise DamagedFile("numbers in it are not right")
+        raise DamagedFile("it contains invalid numbers")
     return fields
 
 
@@ -248,7 +248,7 @@ def _tag(tag: str) -> str:
     try:
         return checked_tag(_INVISIBLE.sub("\ufffd", tag))
     except NameRefused as error:
-        raise DamagedFile(f"a tag is not right: {error}") from error
+        raise DamagedFile(f"a tag is invalid: {error}") from error
 
 
 def _chunk(chunk: Chunk, document: _Document, name: str) -> Chunk:
@@ -408,7 +408,7 @@ class CollectionReader:
         try:
             header = read_header(self._path)
         except OSError as error:
-            raise StoreError(f"{self._path} cannot be read: {error.strerror or error}. Name another file.") from error
+            raise StoreError(f"{self._path} cannot be read: {error.strerror or error}. Choose another file.") from error
         if header is None or header.kind != APPLICATION_ID:
             raise StoreError(
                 f"{self._path} is not an exported localcrag collection. Nothing was changed. Such files are made "
@@ -416,7 +416,7 @@ class CollectionReader:
             )
         if header.version != FORMAT_VERSION:
             raise StoreError(
-                f"{self._path} has the format {header.version}; this localcrag knows {FORMAT_VERSION}. Nothing was "
+                f"{self._path} has the format {header.version}; this localcrag supports {FORMAT_VERSION}. Nothing was "
                 "changed. Update localcrag, then import it."
             )
         # immutable: SQLite takes no locks, and ignores any journal next to the file.
@@ -433,7 +433,7 @@ class CollectionReader:
             # Compare the schema before any query, so that no view, trigger or virtual table of a stranger ever runs.
             tables = [row[0] for row in self._connection.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL")]
             if tables != list(SCHEMA):
-                raise DamagedFile("it has other tables than such a file has")
+                raise DamagedFile("its tables are not those of such a file")
             if self._connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
                 raise DamagedFile("parts of it were changed or are missing")
             values = dict(self._connection.execute("SELECT key, value FROM about").fetchall())

@@ -83,9 +83,9 @@ class IndexFolder:
         except (OSError, RuntimeError, ValueError, MemoryError) as error:
             raise IndexFileError(
                 f"The vector index could not be written to {self._folder}: {error or 'out of memory'}. The documents "
-                "are stored, and found without it; until it is written, localcrag takes longer to start and to "
-                "search. Check that the folder is writable and the disk not full: the next change, or `localcrag "
-                "doctor`, writes it."
+                "are stored, and searches find them without it, but localcrag starts and searches more slowly. Check "
+                "that the folder is writable and the disk not full. The next change, or `localcrag doctor`, will "
+                "write the index."
             ) from error
 
     def trusted(self, row: IndexRow) -> bool:
@@ -157,7 +157,7 @@ def write_index_row(database: Database, collection: int, row: IndexRow | None) -
     try:
         return _write_index_row(database, collection, row)
     except StoreError as error:
-        raise IndexFileError(f"The vector index could not be noted in the database. {error}") from error
+        raise IndexFileError(f"The vector index could not be recorded in the database. {error}") from error
 
 
 def _write_index_row(database: Database, collection: int, row: IndexRow | None) -> str | None:

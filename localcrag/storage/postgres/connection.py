@@ -331,7 +331,7 @@ def _encryption(address: PostgresAddress) -> ssl.SSLContext | bool:
             context.load_verify_locations(address.authority)
         except (OSError, ssl.SSLError) as error:
             raise StoreError(
-                f"The certificates in {address.authority} cannot be read: {error}. Name another file as sslrootcert."
+                f"The certificates in {address.authority} cannot be read: {error}. Choose another file for sslrootcert."
             ) from error
     return context
 

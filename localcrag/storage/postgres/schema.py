@@ -181,7 +181,7 @@ def ensure_schema(database: PostgresDatabase) -> None:
     version = database.rows("SELECT version FROM localcrag.about")[0]["version"]
     if version < VERSION:
         raise StoreError(
-            f"The tables at {database.address.at} were made by a localcrag before 0.1.0, which this version cannot "
+            f"The tables at {database.address.at} were made by a localcrag older than 0.1.0, which this version cannot "
             "use. Nothing was changed. Choose another database, or remove these tables (in psql: DROP SCHEMA localcrag "
             "CASCADE); then add your documents again."
         )
@@ -301,7 +301,7 @@ def begin_arrival(
                 return int(row["id"])
             if row["arriving"] != arriving:
                 raise NameRefused(
-                    f"There is a collection “{name}” at {database.address.at} already. Rename this one first, or use "
+                    f"The collection “{name}” already exists at {database.address.at}. Rename this one first, or use "
                     f"that one: localcrag collection connect {name} {database.address}"
                 )
             drop_partition(session, row["id"])

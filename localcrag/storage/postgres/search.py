@@ -346,7 +346,7 @@ class PostgresChunks:
 MOST_COMPARED = 20_000
 """Maximum number of chunks to compare one by one if documents are restricted; with more, the graph is searched."""
 SPARE = 1.25
-"""Factor on the number of chunks requested from the graph: its half precision may change the order."""
+"""Factor by which more chunks are requested from the graph, whose half precision may change the order."""
 
 
 class PgVectorIndex:

@@ -263,7 +263,7 @@ def _saved_objects(stream: bytes, edit: int) -> tuple[int, dict[int, int]]:
             at += 4 * (1 + count)
         if not edit or left < 0:
             return documents[0], offsets
-    raise ValueError("it was saved too often")
+    raise ValueError("it contains too many saved versions")
 
 
 def _record(stream: bytes, at: int, expected: int) -> Record:

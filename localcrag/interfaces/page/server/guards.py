@@ -306,7 +306,7 @@ def lifespan(port: int, uploads: Path, token: str, take: Take, made: DownloadFil
     @asynccontextmanager
     async def put_up(app: FastAPI) -> AsyncIterator[None]:
         if app.middleware_stack is None:
-            raise RuntimeError("The server of the page started without its stack: its doors cannot be put up.")
+            raise RuntimeError("Gradio started without its middleware, so the access checks cannot be installed.")
 
         def inner(inside: ASGIApp) -> ASGIApp:
             return DownloadRoute(HandoffRoute(IndexPage(inside), token, take), made)

@@ -154,7 +154,7 @@ def _free_port() -> int:
         if is_free(port):
             return port
     last = FIRST_PORT + PORTS_TRIED - 1
-    raise SettingsError(f"No port between {FIRST_PORT} and {last} is free on {HOST}. Name another with --port.")
+    raise SettingsError(f"No port between {FIRST_PORT} and {last} is free on {HOST}. Choose one with --port.")
 
 
 def _choose_port(port: int | None) -> int:

@@ -71,7 +71,7 @@ def exploration(found: Exploration) -> str:
         marks=marks,
         rows=[
             (_("now"), found.actions_now, found.web_rate_now),
-            (_("then"), found.actions_then, found.web_rate_then),
+            (_("new"), found.actions_then, found.web_rate_then),
         ],
     )
 
