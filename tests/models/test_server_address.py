@@ -89,8 +89,8 @@ def test_what_reranks_is_not_offered_to_write_where_one_model_runs(
 def test_another_computer_is_agreed_to_once_and_the_agreement_can_be_taken_back(tmp_path: Path) -> None:
     in_use = CurrentSettings(load(data_dir=tmp_path))
     servers = ModelServers(in_use)
-    assert "leave this computer" in servers.required_agreement(AWAY)
-    with pytest.raises(ServerNotApproved, match=r"192\.168\.1\.20:8000 is another computer.*leave this computer"):
+    assert "are sent there" in servers.required_agreement(AWAY)
+    with pytest.raises(ServerNotApproved, match=r"192\.168\.1\.20:8000 is another computer.*are sent there"):
         servers.check_allowed(AWAY, in_use.now)
     servers.agree(AWAY)
     assert servers.required_agreement(AWAY) == ""

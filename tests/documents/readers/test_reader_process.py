@@ -128,7 +128,7 @@ def test_a_process_that_ends_is_an_error_that_names_the_file(
     next(pages)
     (process,) = children() - before
     os.kill(process, by)
-    with pytest.raises(UnreadableDocument, match=rf"long\.pdf cannot be read: its reader broke off \({by.name}\)"):
+    with pytest.raises(UnreadableDocument, match=rf"long\.pdf cannot be read: its reader process ended \({by.name}\)"):
         list(pages)
     assert len(list(readers.open_document(long, "long.pdf").pages)) == 200
 
