@@ -284,7 +284,7 @@ def _newer(local: Claim, web: Claim) -> tuple[Origin | None, str]:
         return None, _("the rule “newer” could not be applied: both are dated %(day)s", day=local.dated)
     older, newer = sorted((local.dated, web.dated))
     winner = Origin.LOCAL if local.dated == newer else Origin.WEB
-    return winner, _("the newer counts, %(newer)s against %(older)s", newer=newer, older=older)
+    return winner, _("the newer source takes precedence, %(newer)s against %(older)s", newer=newer, older=older)
 
 
 def _more_relevant(local: Claim, web: Claim) -> tuple[Origin | None, str]:
@@ -292,7 +292,7 @@ def _more_relevant(local: Claim, web: Claim) -> tuple[Origin | None, str]:
         return None, _("the rule “more relevant” could not be applied: both are equally relevant")
     low, high = sorted((local.relevance, web.relevance))
     winner = Origin.LOCAL if local.relevance == high else Origin.WEB
-    return winner, _("the more relevant counts, %(high).2f against %(low).2f", high=high, low=low)
+    return winner, _("the more relevant source takes precedence, %(high).2f against %(low).2f", high=high, low=low)
 
 
 def _claim(piece: Evidence, text: str, differs: str, dates: dict[str, str | None]) -> Claim:
