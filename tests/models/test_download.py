@@ -461,7 +461,7 @@ def test_a_models_folder_that_is_a_file_is_named(library: Library) -> None:
 def test_two_downloads_of_one_model_do_not_get_in_each_others_way(library: Library, hub: Hub) -> None:
     (library.models_dir / ".downloads").mkdir()
     with FileLock(library.models_dir / ".downloads" / "chat.lock"):
-        with pytest.raises(DownloadFailed, match="Another localcrag is getting chat"):
+        with pytest.raises(DownloadFailed, match="Another localcrag is downloading chat"):
             get(library, "chat")
         assert hub.asked == []
         assert get(library, "scorer")
