@@ -1,7 +1,7 @@
 """The pipeline: a generator that runs the steps of CRAG in order and yields events.
 
-This module contains the steps and their order. What each step does, also if it fails, is in its module in `crag/`. The
-pipeline knows no files, servers or model libraries.
+This module contains the steps and their order. Each step's module in `crag/` defines what the step does, and what
+happens if it fails. The pipeline knows no files, servers or model libraries.
 """
 
 from __future__ import annotations

@@ -75,7 +75,7 @@ def parse_endpoint(text: str) -> Endpoint:
         raise _refused(text, f"has a port that is not between 1 and {MAX_PORT}")
     # `search_url` appends its own path and query, so an address with a query is probably that of a results page.
     if url.query or url.fragment:
-        raise _refused(text, "has something after a “?” or “#”, and only the beginning of the address is wanted")
+        raise _refused(text, "has something after a “?” or “#”; enter only the part before it")
     credentials = (url.username, url.password) if url.userinfo else None
     return Endpoint(url.copy_with(userinfo=b""), credentials)
 
@@ -485,7 +485,7 @@ class SearXNG:
                 raise status_error(response.status_code, self._endpoint)
             if response.headers.get("Content-Encoding", "").strip().lower() not in ACCEPTED_ENCODINGS:
                 raise errors.BadSearchAnswer(
-                    f"{self._endpoint} answered in a compression that localcrag did not ask for. Check that "
+                    f"{self._endpoint} used a compression that localcrag did not request. Check that "
                     "searxng_url leads to SearXNG, and switch off compression in a proxy in front of it."
                 )
             body = bytearray()
@@ -524,5 +524,5 @@ def _left(deadline: float) -> float:
     """Return the seconds left until `deadline`. Raises httpx.TimeoutException if there are none."""
     left = deadline - time.monotonic()
     if left <= 0:
-        raise httpx.ReadTimeout("the time for the whole search is over")
+        raise httpx.ReadTimeout("the time limit for the search has passed")
     return left

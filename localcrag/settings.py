@@ -54,7 +54,7 @@ DEFAULT_COLLECTION = "default"
 """Name of the collection that exists, empty, from the first start; adding documents to another name creates it."""
 PACKAGE = Path(__file__).resolve().parent
 IN_CHECKOUT = (PACKAGE.parent / "models" / "models.toml").is_file()
-"""False if localcrag was installed from a wheel, which contains the model manifest and our own models."""
+"""False if localcrag was installed from a wheel, which contains the model manifest and localcrag's own models."""
 REPOSITORY_MODELS = PACKAGE.parent / "models" if IN_CHECKOUT else PACKAGE / "shipped_models"
 
 

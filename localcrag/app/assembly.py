@@ -1,7 +1,7 @@
 """The app without an interface: one object that asks, searches, adds documents and owns the parts.
 
-`Assembly` joins the database, the models and the collections. `search` and `read_passage` return passages without an
-answer; nothing they do is stored.
+`Assembly` connects the database, the models and the collections. `search` and `read_passage` return passages without an
+answer, and store nothing.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from localcrag.text.lexicon import run_in_language
 from localcrag.text.translation import whole_number
 from localcrag.text.words import question_language
 
-# TypedDict is imported from typing_extensions: pydantic, which derives MCP schemas, refuses typing's before Python
+# TypedDict is imported from typing_extensions: pydantic, which derives MCP schemas, rejects typing's before Python
 # 3.12.
 
 
@@ -126,7 +126,7 @@ def read_passage(passage: str, store: ChunkStore, *, before: int = 0, after: int
         title=store.titles([own]).get(own, ""),
         page=first[1].page,
         section=chunk.section,
-        # Pages are separated by form feeds.
+        # Form feeds separate pages.
         text=store.excerpt(own, first[1].start, last[1].end).replace("\f", "\n\n"),
         first=f"{PREFIX}{first[0]}",
         last=f"{PREFIX}{last[0]}",
@@ -235,7 +235,7 @@ class Assembly:
     ) -> Recording:
         """Answer a question, under `preset` or else the preset of the collection; see localcrag.pipeline.answer.
 
-        If the reranker or the language model cannot be loaded, the run says so and does without it. Raises
+        If the reranker or the language model cannot be loaded, the run continues without it and reports that. Raises
         UnknownCollection, ModelError if there is no embedding model, and StoreError.
         """
         settings = self.collection_settings.applied_to(settings or self.settings, preset)
@@ -308,11 +308,11 @@ class Assembly:
         """
         parts = self.parts(self.settings)
         parts.index.nearest(parts.embedder.embed(["warm"])[0], 1)
-        # Models on a server are not asked before there is a question: nothing is sent without need.
+        # Models on a server are not asked before there is a question, so that nothing is sent without need.
         if not is_served(self.settings.relevance):
             self.models.scorer.logits("warm", ["up"])
         if not is_served(self.settings.llm):
-            # Reads the part that all prompts begin with into the prefix cache.
+            # This reads the part that all prompts begin with into the prefix cache.
             beginning = prompt("", "", (), whole=Skill.ALONE in parts.skills)
             for _ in self.models.llm.stream(beginning, Decoding(max_tokens=1)):
                 pass
@@ -321,7 +321,8 @@ class Assembly:
         """Close the database and the search client, end the reader processes, and unload the models.
 
         Without `overwrites`, the words of deleted documents are left for a later process to overwrite. Afterwards even
-        a forgotten reference to this object holds little memory; a thread that is using a model finishes its call.
+        a forgotten reference to this object keeps little memory in use; a thread that is using a model finishes its
+        call.
         """
         self.collections.close()
         if self.models.unload():
@@ -338,7 +339,7 @@ class Assembly:
         self._made.drop("web", *set().union(*(_DEPENDENT_OBJECTS.get(name, set()) for name in changes)))
 
     def _forget(self) -> None:
-        """Discard everything cached about documents and questions that no longer exist."""
+        """Discard all caches about documents and questions that no longer exist."""
         self._made.drop("store", "index")
         self._judgements.clear()
         self.gaps.forget()
@@ -348,7 +349,7 @@ class Assembly:
     def _scorer_or_missing(self, settings: Settings, *, remembers: bool) -> Scorer:
         """Return the scorer with the calibration of a collection, or a stand-in if it cannot be loaded.
 
-        Unless it `remembers`, its cache of scores is empty.
+        Unless `remembers` is set, the scorer gets an empty cache of scores.
         """
         try:
             # Use the current reranker, whatever `settings` name: calibrations and cached scores belong to it.

@@ -30,10 +30,10 @@ Begin = Callable[[WatchedFolder], None]
 
 
 class FolderWatcher:
-    """Decides when to update a watched folder. `events` updates it; `version` counts the changes made so far."""
+    """Watcher that decides when to update each watched folder; `version` counts the changes so far."""
 
     def __init__(self, folders: Folders, *, changes: Changes = changed_paths, tick: float = TICK_SECONDS) -> None:
-        """Take the source of changed paths, which behaves as changed_paths, and the seconds between two checks."""
+        """Set the source of changed paths (default: changed_paths) and the seconds between two checks."""
         self._folders, self._changes, self._tick = folders, changes, tick
         self._looks = PeriodicTask(self._look, tick, "folders")
         self._start: Begin = lambda _: None
@@ -42,7 +42,7 @@ class FolderWatcher:
         self.version = 0
 
     def begin(self, start: Begin) -> None:
-        """Start watching; `start` is called for each folder that is due, and must return at once."""
+        """Start watching; call `start` for each folder that is due. It must return at once."""
         self._start = start
         self._looks.begin()
 
@@ -51,7 +51,7 @@ class FolderWatcher:
         self._looks.close()
 
     def events(self, number: int, go_on: Callable[[], None]) -> Generator[FolderEvent, None, None]:
-        """Update a folder; see Folders.sync. Does nothing if it is no longer watched, or paused."""
+        """Update a folder; see Folders.sync. Does nothing if the folder is paused or no longer watched."""
         folder = self._folders.find(number)
         if folder is None or folder.paused:
             return
@@ -68,7 +68,7 @@ class FolderWatcher:
     def _look(self) -> None:
         """Wait for changes in the present folders; start over when that set changes.
 
-        Ends when no folder is present or the system cannot watch them; it is called again after `tick`.
+        Ends when no folder is present, or when the system cannot watch them; it is called again after `tick`.
         """
         followed = self._followed()
         self._start_due(followed)
@@ -90,7 +90,7 @@ class FolderWatcher:
 
     def _followed(self) -> list[WatchedFolder]:
         """Return the folders to keep up to date, and record which of them are present."""
-        with suppress(StoreError):  # The database is busy or the disk is full; the next check tries again.
+        with suppress(StoreError):  # The database is busy or the disk is full; the next check will try again.
             found = [one for one in self._folders.all() if not one.paused]
             seen = {one.id: (one.path.is_dir(), _user_choices(one)) for one in found}
             # Due at once: new folders, folders with changed patterns, and folders that have come back or gone.
@@ -130,7 +130,7 @@ def create_uploads(assembly: Assembly, keeper: FolderWatcher, busy: Callable[[],
 def resume_unfinished(assembly: Assembly, files: Uploads, embeddings: ReindexingTasks) -> None:
     """Resume what an earlier process left unfinished: text recognition and re-indexing."""
     if assembly.collections.homes.elsewhere():
-        # Servers of other collections are asked, and may not answer, so this must not delay the start.
+        # This contacts servers of other collections, which may not answer, so it must not delay the start.
         threading.Thread(target=_resume, args=(assembly, files, embeddings), daemon=True).start()
     else:
         _resume(assembly, files, embeddings)

@@ -1,7 +1,7 @@
-"""Conversations: questions that run in background threads, take turns with the models, and ask.
+"""Conversations: questions run in background threads, take turns with the models, and ask for consent.
 
-Only one answer uses the models at a time; the others queue. A question that waits for a person's consent to a web query
-gives up its turn until the person has decided.
+Only one answer uses the models at a time; the others queue. A question that waits for the user's consent to a web query
+gives up its turn until the user has decided.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from localcrag.storage.chat_store import ChatStore
 from localcrag.text.translation import gettext as _
 
 CONSENT_SECONDS = 300.0
-"""Seconds to wait for a decision: time enough to read and think; the chat's next question waits that long."""
+"""Seconds to wait for a decision: time enough to read and think, during which the chat's next question waits."""
 
 STOPPED = "The web was not asked: the question was stopped before the query was sent."
 
 
 class WaitingConsent:
-    """The consent for one question: its thread blocks in the call until the person presses a button."""
+    """The consent for one question: the question's thread blocks in the call until the user presses a button."""
 
     def __init__(self, seconds: float = CONSENT_SECONDS) -> None:
         self._seconds = seconds
@@ -59,7 +59,7 @@ class WaitingConsent:
 
 
 POLL_SECONDS = 0.1
-"""Seconds between two checks whether a waiting answer was stopped."""
+"""Seconds between two checks of whether a waiting answer was stopped."""
 
 
 class AnswerQueue:
@@ -77,7 +77,7 @@ class AnswerQueue:
 
 
 class ModelTurn:
-    """The turn of one answer. A `long` turn lets others go first, even after it has begun."""
+    """One answer's turn to use the models. A `long` turn lets others go first, even after it has begun."""
 
     def __init__(self, turns: AnswerQueue, stopping: threading.Event, *, long: bool = False) -> None:
         self._turns, self._stopping, self._long = turns, stopping, long
@@ -95,7 +95,7 @@ class ModelTurn:
             return self._try_acquire()
 
     def take(self) -> bool:
-        """Wait for the models, joining the queue if needed. Return False if the answer is stopped first."""
+        """Wait for the models, joining the queue if needed. Return False if the answer is stopped before that."""
         with self._turns.changed:
             if self not in self._turns.waiting:
                 self._turns.waiting.append(self)
@@ -126,7 +126,7 @@ class ModelTurn:
 
 @dataclass(frozen=True, slots=True)
 class AnswerProgress:
-    """An event, and the run as of that event; None before the run has begun."""
+    """An event, and the run at that event; None before the run has begun."""
 
     event: Event
     run: Run | None
@@ -137,8 +137,8 @@ def run_when_model_is_free(
 ) -> Generator[AnswerProgress, None, None]:
     """Yield the events of an answer once the models are free; end early if it is stopped while waiting.
 
-    `any_unloaded` says whether `answer` has to load the models first; an event then says so. Between two steps a long
-    answer lets waiting questions go first. Raises what `answer` and its recording raise.
+    `any_unloaded` returns whether `answer` has to load the models first, which an event then reports. Between two
+    steps, a long answer lets waiting questions go first. Raises the errors of `answer` and of its recording.
     """
     try:
         if not models.enqueue():
@@ -150,7 +150,7 @@ def run_when_model_is_free(
         with closing(answer()) as recording:
             for event in recording:
                 yield AnswerProgress(event, recording.run)
-                # Another question may take the models only between two steps, when nothing of this answer is computed.
+                # Another question may take the models only between two steps, when this answer computes nothing.
                 if isinstance(event, StepStarted) and models.should_yield:
                     yield AnswerProgress(StepStarted("wait", _("another question goes first")), recording.run)
                     models.end()
@@ -163,7 +163,7 @@ def run_when_model_is_free(
 
 
 class Ask(Protocol):
-    """Answers a question of a chat, given the turns before it; with `read_all` from every passage."""
+    """Answers a question of a chat, given the previous turns; with `read_all`, from every passage."""
 
     def __call__(
         self, chat: Chat, question: str, history: Sequence[Turn], consent: Consent, *, read_all: bool = False
@@ -175,7 +175,7 @@ _Answer = Callable[[Consent], Recording]
 
 @dataclass(frozen=True, slots=True)
 class AnswerJob:
-    """A question that is being answered, or was."""
+    """A question that is being answered, or has been."""
 
     chat_id: int
     turn: ChatTurn
@@ -184,7 +184,7 @@ class AnswerJob:
     stopping: threading.Event = field(default_factory=threading.Event)
 
     def stop(self) -> None:
-        """Stop before the next event. The part of the answer that exists is kept."""
+        """Stop before the next event. The part of the answer written so far is kept."""
         self.stopping.set()
         # Stop the job before the wait for consent ends, so that no further step of the flow runs.
         self.job.stop()
@@ -242,7 +242,7 @@ class Conversations:
 
     @property
     def busy(self) -> bool:
-        """Whether an answer is using the models. One that waits for a person does not count."""
+        """Whether an answer is using the models. An answer that waits for the user does not count."""
         return self._models.busy
 
     def stop_all(self) -> None:
@@ -273,7 +273,7 @@ class Conversations:
         models = ModelTurn(self._models, stopping, long=long)
 
         def aside(query: str) -> str | None:
-            # While the person decides, the models are idle, so other chats can use them.
+            # While the user decides, the models are idle, so other chats can use them.
             models.end()
             try:
                 return consent(query)
@@ -282,7 +282,7 @@ class Conversations:
                     raise ConsentMissing(STOPPED)
 
         job = Job(lambda: self._answer(chat_id, turn, lambda: answer(aside), models), name=f"answer {chat_id}")
-        # Ended answers are stored, so drop them: their events would otherwise stay in memory for every chat.
+        # Finished answers are stored, so drop them: their events would otherwise stay in memory for every chat.
         self._last = {chat: one for chat, one in self._last.items() if one.job.running}
         self._last[chat_id] = AnswerJob(chat_id, turn, job, consent, stopping)
         return self._last[chat_id]
@@ -311,7 +311,7 @@ class Conversations:
             state, text = TurnState.FAILED, "This question ended in an error; the terminal shows which."
             raise
         finally:
-            # Runs also when the answer is stopped, which closes this generator: the partial answer is kept.
+            # This also runs when the answer is stopped, which closes this generator: the partial answer is kept.
             text = text or (run.answer if run else "")
             self._chats.put(
                 chat_id, dataclasses.replace(turn, answer=text, run_id=run.run_id if run else None, state=state)

@@ -1,7 +1,7 @@
-"""Texts about what may leave this computer, and about what left it or was refused.
+"""Texts about what may leave this computer, and what left it or was refused.
 
-All interfaces take these texts from here: first screen, settings, `localcrag privacy` and `localcrag doctor`. Contacts
-no server.
+All interfaces take these texts from here: first screen, settings, `localcrag privacy` and `localcrag doctor`. The
+module contacts no server.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _FOR = {
 def summary_line(summary: EgressSummary) -> str:
     """Return a summary such as "0 connections to other machines; 3 searches through 127.0.0.1:8080".
 
-    Downloads during set-up are counted apart: "0 connections to other machines since set-up (2 model downloads)".
+    Downloads during set-up are counted separately: "0 connections to other machines since set-up (2 model downloads)".
     """
     parts = [_connections(summary)]
     parts += [
@@ -97,7 +97,7 @@ class Outgoing:
 
     `host` is its host and port. `agreed`: the user approved it, otherwise it gets nothing. `in_use`: the settings
     choose it; a chat may choose an approved server that they do not. `here`: it is on this computer, but passes on what
-    it gets (SearXNG). `asks_first`: the user approves each query. `collections`: those that are kept on the server.
+    it gets (SearXNG). `asks_first`: the user approves each query. `collections`: the collections on the server.
     """
 
     purpose: Purpose
@@ -153,9 +153,9 @@ def _search(server: Outgoing) -> str:
 
 def _collection_servers(assembly: Assembly) -> Iterator[Outgoing]:
     kept = defaultdict(list)
-    # Collections that are being moved to or from a server are partly there, so they count.
+    # Collections that are being moved to or from a server are partly on it, so they count.
     for name, address in admin.server_addresses(assembly.database):
-        with suppress(StoreError):  # An address that is not valid leads nowhere.
+        with suppress(StoreError):  # An invalid address leads nowhere.
             server = parse_postgres(address)
             if not server.here:
                 kept[server.at].append(name)
@@ -165,7 +165,7 @@ def _collection_servers(assembly: Assembly) -> Iterator[Outgoing]:
 
 def _model_servers(assembly: Assembly) -> Iterator[Outgoing]:
     settings, presets = assembly.settings, map(assembly.collection_settings.preset, assembly.collections.offered())
-    # Under documents-only no question goes to another computer, unless a chat has another preset than its collection.
+    # With documents-only, no question goes to another computer, unless a chat overrides its collection's preset.
     used = any(preset is not Preset.DOCUMENTS_ONLY for preset in presets)
     agreed, chosen = settings.agreed_servers, set()
     for name, purpose in ((settings.llm, Purpose.LANGUAGE_MODEL), (settings.relevance, Purpose.RELEVANCE_MODEL)):
@@ -188,7 +188,7 @@ def _search_server(assembly: Assembly) -> Iterator[Outgoing]:
     modes = {assembly.collection_settings.web_mode(name) for name in assembly.collections.offered()} - {WebMode.NEVER}
     if not modes:
         return
-    with suppress(EndpointRefused):  # No query goes to an address that is not valid.
+    with suppress(EndpointRefused):  # No query goes to an invalid address.
         endpoint = parse_endpoint(settings.searxng_url)
         yield Outgoing(
             purpose=Purpose.WEB_SEARCH, host=format_address(*endpoint.place), here=is_this_computer(endpoint.url.host),

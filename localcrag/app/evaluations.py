@@ -1,4 +1,4 @@
-"""Evaluation runs and calibration: questions of a set go through the real pipeline or the reranker.
+"""Evaluation runs and calibration: a set's questions go through the real pipeline or the reranker.
 
 A set's documents are added to a separate data folder; the user's collections and stored runs are not touched. Web
 results recorded in the sets are served on this computer; the user's SearXNG is never asked.
@@ -34,7 +34,7 @@ from localcrag.storage.label_store import SCORE_FIELDS, ScoreFile
 
 @dataclass(frozen=True, slots=True)
 class QuestionAsked:
-    """A question that was just asked under a configuration, and the progress: `done` of `total`."""
+    """A question that was just asked under a configuration, with the progress: `done` of `total`."""
 
     configuration: str
     question: Question
@@ -57,14 +57,14 @@ def settings_for(base: Settings, data_dir: Path, searxng_url: str) -> Settings:
         data_dir=data_dir,
         web=WebMode.ALWAYS,
         searxng_url=searxng_url,
-        # No cache and no rate limit, so that the same query gets the same answer and takes its real time.
+        # Use no cache and no rate limit, so that the same query gets the same answer and takes its real time.
         web_cache_hours=0,
         web_per_minute=600,
     )
 
 
 def add_documents(assembly: Assembly, folder: Path, collection: str) -> Iterator[IngestEvent]:
-    """Add the documents of a set that are missing. Raises EvaluationError if one cannot be read."""
+    """Add the missing documents of a set. Raises EvaluationError if one cannot be read."""
     failed = []
     for event in assembly.ingest(uploads_from([folder / DOCUMENTS]), collection):
         if isinstance(event, IngestResult) and event.status is IngestStatus.FAILED:
@@ -81,7 +81,7 @@ def add_documents(assembly: Assembly, folder: Path, collection: str) -> Iterator
 def resolve_holder(question: Question, texts: dict[str, str]) -> Question:
     """Return the question, marked as answered by the web if only its recorded web results contain the answer.
 
-    A question that names documents stays as it is. `texts` are the texts of the documents, by name.
+    A question that names documents stays unchanged. `texts` are the texts of the documents, by name.
     """
     if question.held_by is not AnswerLocation.DOCUMENTS or question.documents:
         return question
@@ -104,8 +104,9 @@ def ask_all(
 
     The scorer uses the given calibration of the user's collection, because the set's documents have none.
 
-    Each question is asked under all configurations before the next one, and each time another configuration goes first.
-    So an interrupted evaluation compares equal numbers of runs, and no configuration is always the first and slowest.
+    Each question is asked under all configurations before the next question, starting with a different configuration
+    each time. So an interrupted evaluation compares equal numbers of runs, and no configuration is always the first and
+    slowest.
     """
     total = len(evaluation.questions) * len(configurations)
     done = total - evaluation.missing
@@ -127,7 +128,7 @@ def ask(
     collection: str,
     calibration: FittedCalibration,
 ) -> Run:
-    """Return the run of a question under a configuration. Raises what the pipeline raises."""
+    """Return the run of a question under a configuration. Raises the errors of the pipeline."""
     settings = with_changes(configuration.settings(assembly.settings), collection=collection)
     settings = settings.under(assembly.collection_settings.preset(settings.collection))
     parts = assembly.parts(settings, runs=_NullRunLog())
@@ -146,7 +147,7 @@ _SCORE_SETTINGS = ("k", "candidates", "strip_mode", "window_words", "relevance_f
 
 @dataclass(slots=True)
 class LabelledData:
-    """The labelled scores to fit to. `left_out` counts labels from use with scores of another reranker."""
+    """The labelled scores to fit to. `left_out` counts users' labels with scores from another reranker."""
 
     scores: list[LabelledScore] = field(default_factory=list)
     strips: list[LabelledStrip] = field(default_factory=list)
@@ -155,7 +156,7 @@ class LabelledData:
     left_out: int = 0
 
     def add_use(self, assembly: Assembly) -> None:
-        """Add the labels that passages of the collection received in use."""
+        """Add the users' labels of passages in the collection."""
         name, scorer = assembly.settings.collection, assembly.settings.relevance
         labels = assembly.learning.labels.find(collection=name, kind=LabelKind.PASSAGE)
         scores, self.left_out = scores_of_labels(labels, scorer)
@@ -165,7 +166,7 @@ class LabelledData:
     def add_set(
         self, assembly: Assembly, own: Assembly, folder: Path, evaluation_set: EvaluationSet
     ) -> Iterator[tuple[int, int]]:
-        """Add the labelled scores of a set, yielding (done, total) questions. `own` contains its documents.
+        """Add the labelled scores of a set; yield (done, total) questions. `own` contains its documents.
 
         Scores from an earlier call are reused.
         """
@@ -187,7 +188,7 @@ class LabelledData:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationOutcome:
-    """The result of fitting. `applied` is None if that was not requested, or `refused` because it is worse."""
+    """The result of fitting. `applied` is None if that was not requested, or was `refused` because it is worse."""
 
     before: FittedCalibration
     fitted: Fitted

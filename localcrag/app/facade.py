@@ -29,7 +29,7 @@ def begin(**settings: Any) -> Settings:
     """Prepare the process and return its settings; arguments that are None are ignored.
 
     This guards the process, sets the language of messages, makes the data folder private to this user, and keeps the
-    connection log in it. A data folder from before 0.1.0 is refused before anything is written to it. Raises
+    connection log in it. For a data folder from before 0.1.0, it raises StoreError before writing anything. Raises
     SettingsError and StoreError.
     """
     guard()
@@ -196,7 +196,8 @@ class Localcrag:
     def search(self, question: str, *, most: int = 6, within: Restriction | None = None) -> tuple[GradedPassage, ...]:
         """Return the passages that help with a question, most relevant first, at most `most`, without an answer.
 
-        For programs that write the answer themselves. Raises QuestionError, SettingsError, ModelError and StoreError.
+        This is for programs that write the answer themselves. Raises QuestionError, SettingsError, ModelError and
+        StoreError.
 
         >>> best = app.search("How long is the warranty on a bicycle?")[0]
         >>> print(best.document, best.grade, best.relevance > 0.5)

@@ -1,7 +1,7 @@
 """Learning from use: past questions, knowledge gaps, web results as documents, labels and pins.
 
-A web result can be added as a document. Its text stays untrusted: like any document, it is screened when it is
-retrieved. Only title and address are cleaned here, so that they cannot add a line to the front matter or become a path.
+A web result can be added as a document. Its text stays untrusted: like any document, it is screened on retrieval. Only
+its title and address are cleaned here, so that they cannot add a line to the front matter or become a path.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from localcrag.text.words import one_line
 
 LONGEST_TITLE = 80
 """Maximum number of characters of the title in a document's name."""
-# Everything except these characters is replaced in names, so that a title cannot become a path.
+# All other characters are replaced in names, so that a title cannot become a path.
 _UNSAFE = re.compile(r"[^\w .,'’()+&-]+")
 
 
@@ -57,14 +57,14 @@ class WebDocument:
 
     @property
     def sha256(self) -> str:
-        """Checksum that the document will be stored with."""
+        """Checksum under which the document will be stored."""
         return hashlib.sha256(self.text.encode()).hexdigest()
 
 
 def choose_web_passage(run: Run, number: int | None = None) -> GradedPassage:
     """Return the web passage that answered a run, or its web result with this number (from 1).
 
-    That passage is the first one that a supported sentence of the answer cites, else the most relevant one. Raises
+    It is the first passage that a supported sentence of the answer cites, or else the most relevant one. Raises
     GapError if there is none.
     """
     found = [passage for passage in run.passages if passage.origin is Origin.WEB]
@@ -86,7 +86,7 @@ def choose_web_passage(run: Run, number: int | None = None) -> GradedPassage:
 def make_web_document(passage: GradedPassage) -> WebDocument:
     """Return the document for a web passage. Raises GapError if the passage has no text."""
     if not one_line(passage.text):
-        raise GapError(f"The web result {passage.url} holds no text to add.")
+        raise GapError(f"The web result {passage.url} contains no text to add.")
     title, url = _line(passage.title or ""), _line(passage.url or "")
     matter = [*([f"date: {passage.dated}"] if passage.dated else []), f"source: {url}"]
     heading = f"# {title}\n\n" if title else ""
@@ -128,12 +128,12 @@ class PastQuestions:
     ) -> None:
         self._settings, self._runs = settings, runs
         self._calibrations, self._collection_settings = calibrations, collection_settings
-        # This lock does not cover the loading of models, because no method here needs one.
+        # This lock does not cover the loading of models, because no method here needs a model.
         self._lock = threading.Lock()
         self._explored: tuple[object, Explorer] | None = None
 
     def aggregates(self, collection: str | None = None) -> Aggregates:
-        """Return statistics about the questions so far, of one collection or of all."""
+        """Return statistics about past questions, of one collection or of all."""
         return aggregate(self._runs.lines(collection))
 
     def explore(
@@ -146,7 +146,7 @@ class PastQuestions:
     ) -> Exploration:
         """Return how other thresholds or another policy would have decided a collection's past questions.
 
-        Arguments that are None keep their current value. Raises SettingsError if lower is above upper, ModelError and
+        Arguments that are None keep their current values. Raises SettingsError if lower is above upper, ModelError and
         StoreError.
         """
         name = self._settings.collection(collection)
@@ -192,7 +192,7 @@ class Gaps:
     """Knowledge gaps: questions that the documents could not answer."""
 
     def __init__(self, runs: RunStore, collections: Collections, models: LoadedModels, data_dir: Path) -> None:
-        """`data_dir` is the folder for the temporary file while a web text is added."""
+        """Prepare the gaps; `data_dir` is the folder for the temporary file while a web text is added."""
         self._runs, self._collections, self._models, self._data_dir = runs, collections, models, data_dir
         self._question_vectors: dict[str, Vectors] = {}
         self._grouping = threading.Lock()
@@ -200,7 +200,7 @@ class Gaps:
     def find(self, collection: str | None = None) -> tuple[KnowledgeGap, ...]:
         """Return the knowledge gaps, newest first, of one collection or of all.
 
-        Two or more questions are grouped by meaning, which loads the embedding model; without one they are grouped by
+        Two or more questions are grouped by meaning, which loads the embedding model; without it, they are grouped by
         words.
         """
         questions = statistics.open_questions(self._runs.lines(collection))
@@ -216,21 +216,21 @@ class Gaps:
             return statistics.group_gaps(questions, np.stack([self._question_vectors[text] for text in texts]))
 
     def web_text(self, run_id: str, number: int | None = None) -> WebDocument:
-        """Return the document for a web result of a run; if `number` is None, for the one that answered it.
+        """Return the document for a web result of a run; if `number` is None, for the result that answered it.
 
         Raises UnknownRun, GapError and StoreError.
         """
         return make_web_document(choose_web_passage(self._runs.get(run_id), number))
 
     def add_web_text(self, run_id: str, number: int | None = None) -> Generator[IngestEvent, None, None]:
-        """Add that document to the collection of the run, as a normal document; see `Collections.add`.
+        """Add this document to the run's collection as a normal document; see `Collections.add`.
 
         Raises GapError if the collection already has a document with this text, UnknownRun and StoreError.
         """
         document, collection = self.web_text(run_id, number), self._runs.get(run_id).collection
         there = self._collections.documents(collection)
         if twin := next((one.name for one in there if one.sha256 == document.sha256), None):
-            raise GapError(f"The collection “{collection}” has this web text already, as “{twin}”.")
+            raise GapError(f"The collection “{collection}” already has this web text, as “{twin}”.")
         name = free_name(document, {one.name for one in there})
         with temporary_file(document.text.encode(), self._data_dir, prefix=".web-", description="The web text") as path:
             yield from self._collections.add([Upload(path, name)], collection)
@@ -260,7 +260,7 @@ class Learning:
     def label_all(self, run_id: str, text: Sequence[tuple[LabelKind, str, bool]]) -> list[Label]:
         """Add several labels to a run, or none on error: kind, target, and whether it is good.
 
-        Raises as `label` does.
+        Raises the errors of `label`.
         """
         run = self._runs.get(run_id)
         made = [labels.make_label(run, kind, target, good) for kind, target, good in text]
@@ -273,7 +273,7 @@ class Learning:
         """
         run = self._runs.get(run_id)
         if run.action is None:
-            raise LabelError(f"The run {run_id} was stopped before it was decided. Ask the question again.")
+            raise LabelError(f"The run {run_id} was stopped before it reached a decision. Ask the question again.")
         return self.pins.put(run.collection, labels.with_answers(labels.propose_question(run), answers))
 
     def pinned_questions(self, collection: str | None = None) -> tuple[Question, ...]:

@@ -1,7 +1,7 @@
 """Health checks for `localcrag doctor`, and the repair of a damaged data folder.
 
 `examine` checks versions, models, memory, search server, database and indexes without changing documents; `repair`
-saves what can be read of a damaged database and rebuilds everything else from it.
+saves everything readable in a damaged database, and rebuilds the rest from it.
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ PACKAGES = ("torch", "sentence-transformers", "transformers", "usearch", "llama-
 
 
 MIN_EMPTY_BYTES = 1_000_000
-"""Empty bytes in the database file from which on the report mentions them."""
+"""Number of empty bytes in the database file from which the report mentions them."""
 
 
 ERRORS_SHOWN = 3
-"""Errors of the log file that are shown."""
+"""Number of errors from the log file to show."""
 
 
 class CheckState(StrEnum):
@@ -62,7 +62,7 @@ class CheckState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check. `detail` says what was found and, after a failure, what to do."""
+    """The result of one check. `detail` describes the finding and, after a failure, the remedy."""
 
     name: str
     state: CheckState
@@ -246,7 +246,7 @@ def _confined() -> Finding:
 
 
 def vector_engines(wanted: IndexEngine, why_not: str) -> Finding:
-    """Return which library searches the vectors; `why_not` says why hnswlib cannot, if so."""
+    """Return which library searches the vectors; `why_not` is the reason if hnswlib cannot."""
     if wanted is not IndexEngine.USEARCH and why_not:
         text = (
             f"usearch searches all collections, because hnswlib cannot be imported ({why_not}). To compile it, install "
@@ -280,7 +280,7 @@ REBUILT_FOLDERS = ("index", "cache")
 def restore(settings: Settings, file: Path) -> BackupSummary:
     """Replace the data folder's database, damaged or not, with a backup. Raises StoreError.
 
-    No other process may have the folder open. See localcrag.storage.backup.replace.
+    No other process may have the folder open. See localcrag.storage.backup.restore.
     """
     path = settings.data_dir / DATABASE_NAME
     check_data_folder(path)
@@ -313,7 +313,7 @@ def repair(settings: Settings) -> Iterator[Finding]:
 
 
 def _repair_database(path: Path) -> Finding:
-    """Check the database; if it is damaged, replace it with a new one that has all readable rows."""
+    """Check the database; if it is damaged, replace it with a new one that contains all readable rows."""
     with backup.exclusive_lock(path) as live:
         if live is not None and not (wrong := _damage(live)):
             return Finding("database", CheckState.OK, f"{path}: sound")
@@ -348,12 +348,12 @@ def _damage(live: sqlite3.Connection) -> str:
 
 
 def _rebuild_indexes(live: sqlite3.Connection) -> bool:
-    """Rebuild SQLite's indexes and the full-text index; keep the result only if that was all the damage.
+    """Rebuild SQLite's indexes and the full-text index; keep the result only if nothing else is damaged.
 
-    Return whether it was.
+    Return whether that was the case.
     """
     mended = False
-    # If this does not repair everything, it is rolled back: a damaged database is kept exactly as it was found.
+    # If this does not repair everything, it is rolled back, so that a damaged database stays exactly as it was.
     with suppress(sqlite3.Error):
         live.execute("BEGIN")
         live.execute("REINDEX")

@@ -17,7 +17,7 @@ class LazyCache:
     """Objects by name, created on first use; the first word of a name is the kind.
 
     Only one object of a kind is created at a time, without blocking other kinds. If an object is dropped while it is
-    being created, it is created again before anyone gets it.
+    being created, it is created again before `get` returns it.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class LazyCache:
                         there: Made = self._things[name]
                         return there
                     if alone:
-                        # Drop the old object first, because memory may not suffice for both.
+                        # Drop the old object first, because there may not be enough memory for both.
                         self._take(kind)
                     dropped = self._dropped[kind], self._dropped[name]
                 made = make()
@@ -72,7 +72,7 @@ def _kind(name: str) -> str:
 
 
 class CurrentSettings:
-    """The current Settings. `on_change` is called with the names of changed settings."""
+    """The current settings. `on_change` is called with the names of changed settings."""
 
     def __init__(self, settings: Settings, on_change: Callable[[Iterable[str]], None] = lambda _names: None) -> None:
         self._now, self._on_change = settings, on_change
@@ -92,5 +92,5 @@ class CurrentSettings:
             return self._now
 
     def collection(self, named: str | None) -> str:
-        """Return the given collection name, or that of the settings if None."""
+        """Return the given collection name, or the name in the settings if it is None."""
         return named or self._now.collection

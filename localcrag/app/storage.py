@@ -1,4 +1,4 @@
-"""Storage: sizes on disk by kind, backups, restoring one, and erasing everything."""
+"""Storage: sizes on disk by kind, backups and their restoration, and erasing everything."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from localcrag.storage.files import atomic_file, remove_abandoned
 from localcrag.text.translation import gettext as _
 
 DOCUMENT_DATA = ("index", "evaluations", "cache/calibrate", "backups")
-"""Paths in the data folder with documents, or data derived from them."""
+"""Paths in the data folder with documents or data derived from them."""
 TEMPORARY_FILES = (".within-*", ".web-*", "backups/.*.part", "*.part")
-"""Patterns of temporary files in the data folder, which a killed process may leave."""
+"""Patterns of temporary files in the data folder, which a killed process may leave behind."""
 BACKED_UP_FILES = ("settings.json", "evaluations/**/*")
 """Patterns of files that go into backups because they cannot be recreated.
 
-API keys of servers and the token of the API are left out: a backup may end up anywhere.
+API keys of servers and the API token are left out, because a backup may end up anywhere.
 """
 
 
 class Storage:
-    """The data folder; `forget` clears what the app has cached about deleted documents."""
+    """The data folder; `forget` clears the app's caches about deleted documents."""
 
     def __init__(self, data_dir: Path, models_dir: Path, database: Database, forget: Callable[[], None]) -> None:
         self._data_dir, self._models_dir = data_dir, models_dir
@@ -75,7 +75,7 @@ class Storage:
         return self._database.back_up_to(path, dict(_files_in(self._data_dir)))
 
     def take_in(self, path: Path, name: str) -> BackupSummary:
-        """Import a backup that was made elsewhere, after verifying all of it; return its description.
+        """Verify a backup that was made elsewhere and import it; return its description.
 
         Its name in the backup folder begins with the stem of `name`. Raises StoreError if it is damaged or not a backup
         of localcrag.
@@ -116,7 +116,7 @@ class Storage:
                 shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
 
     def close(self, *, overwrites: bool = True) -> None:
-        """Overwrite the words of deleted documents and close the database, after any restore or erasure."""
+        """Overwrite the words of deleted documents and close the database, after waiting for any restore or erasure."""
         with self._lock:
             if overwrites:
                 deletion.finish_overwriting(self._database)

@@ -1,7 +1,7 @@
 """Background tasks: threads, lists that readers follow, and periodic checks.
 
-Tasks do not depend on a browser tab: a page that is reloaded in the middle of an answer finds the answer in progress,
-and closing a tab stops nothing.
+Tasks do not depend on a browser tab: a page that is reloaded during an answer shows the answer in progress, and closing
+a tab stops nothing.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class TaskState(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A background task. `error` says why it failed and what to do; `attempt` numbers each try."""
+    """A background task. `error` describes the failure and the remedy; `attempt` numbers each attempt."""
 
     name: str
     state: TaskState = TaskState.WAITING
@@ -61,7 +61,7 @@ class Task:
 
     @property
     def later(self) -> bool:
-        """Whether tasks that wait go before this one."""
+        """Whether waiting tasks go before this one."""
         return False
 
     @property
@@ -136,7 +136,7 @@ class BackgroundList(Generic[AnyTask]):
             self._put(task)
             # A lane has threads only while it has tasks.
             if sum(lane == task.lane for lane, _ in self._threads) < self._at_once:
-                # Thread names are logged, so they contain no name of a document.
+                # Thread names are logged, so they must not contain a document's name.
                 name = f"work {type(task).__name__}"
                 thread = threading.Thread(target=self._run, args=[task.lane], name=name, daemon=True)
                 self._threads.append((task.lane, thread))
@@ -177,8 +177,8 @@ class BackgroundList(Generic[AnyTask]):
 
     def _run(self, lane: str) -> None:
         while True:
-            # The thread takes tasks until its lane is empty, then removes itself, all under the lock: `start` never
-            # misses it.
+            # The thread takes tasks until its lane is empty, then removes itself, all under the lock, so that `start`
+            # never misses it.
             with self.lock:
                 every = [one for one in self.items() if one.state is TaskState.WAITING and one.lane == lane]
                 waiting = min(every, key=lambda one: one.later, default=None)
@@ -209,7 +209,7 @@ class BackgroundList(Generic[AnyTask]):
     def _update(self, now: AnyTask, before: Collection[TaskState]) -> bool:
         """Store a task if its stored state is one of `before` and the attempt is the same. Return whether it is.
 
-        After a cancelled task was restarted, the entry belongs to the new attempt.
+        When a cancelled task has been restarted, the entry belongs to the new attempt.
         """
         with self.lock:
             there = self._tasks.get(now.key)
@@ -257,7 +257,7 @@ class Job(Generic[Event]):
     def follow(self, beginning: int = 0) -> Iterator[tuple[Event, ...]]:
         """Yield batches of events from number `beginning` on as they arrive, until the job ends.
 
-        Raises what the generator raised.
+        Raises the errors of the generator.
         """
         seen = beginning
         while True:
@@ -288,7 +288,7 @@ class Job(Generic[Event]):
                         break
         except BaseException as error:  # noqa: BLE001 - raised where the events are read
             self._error = error
-            # The name of a job is one of ours, not a document's.
+            # A job is named by localcrag, not after a document.
             _log.warning("job %s ended", self._thread.name, exc_info=error)
         finally:
             with self._changed:
@@ -297,7 +297,7 @@ class Job(Generic[Event]):
 
 
 class PeriodicTask:
-    """A polling thread that calls a function now, and then every few seconds until closed."""
+    """A polling thread that calls a function at once, and then every few seconds until closed."""
 
     def __init__(self, look: Callable[[], object], seconds: float, name: str) -> None:
         """Poll with `look` every `seconds`; `name` is the name of the thread."""
@@ -320,6 +320,6 @@ class PeriodicTask:
         while not self.closing.is_set():
             try:
                 self._callback()
-            except StoreError as error:  # The database is busy or the disk is full; the next call tries again.
+            except StoreError as error:  # The database is busy or the disk is full; the next call will try again.
                 _log.warning("periodic task %s failed", self._thread.name, exc_info=error)
             self.closing.wait(self._seconds)

@@ -1,4 +1,4 @@
-"""Files to add: finding them in folders, adding them in the background, and reporting the results.
+"""Files to add: find them in folders, add them in the background, and report the results.
 
 `FoundFiles` finds the files of a folder while they are being added. `Uploads` is the list that the page shows: files,
 folders, text recognition and watched folders, which share one background thread per lane.
@@ -44,10 +44,9 @@ def uploads_from(paths: Sequence[Path]) -> list[Upload]:
 class FoundFiles:
     """The files at some paths, found on demand while another thread counts them.
 
-    A folder stands for all its files except hidden ones, in the order of their names; each is named by its path inside
-    the folder. Links to folders are not followed, so that no link leads in a circle. A link to a file outside the
-    folder, and a folder that cannot be opened, yield a refused Upload. A path that does not exist fails when it is
-    read.
+    A folder stands for all its files except hidden ones, ordered by name; each file is named by its path inside the
+    folder. Links to folders are not followed, because links can form a circle. A link to a file outside the folder, and
+    a folder that cannot be opened, yield a refused Upload. A path that does not exist fails when it is read.
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
@@ -82,7 +81,7 @@ class FoundFiles:
         return self._count
 
     def _count_all(self) -> None:
-        # This second walk keeps no names, so a folder of a million files takes no memory before its turn.
+        # This second walk stores no names, so a folder of a million files takes no memory before its turn.
         files = size = 0
         for path in self._paths:
             for file, _ in _walk(path) if path.is_dir() else [(str(path), None)]:
@@ -95,7 +94,7 @@ class FoundFiles:
 def _walk(folder: Path | str) -> Iterator[tuple[str, OSError | None]]:
     """Yield the files in a folder and below it, except hidden ones, sorted by the parts of their paths.
 
-    A folder that cannot be opened is yielded in place of its files, with the error.
+    A folder that cannot be opened is yielded instead of its files, with the error.
     """
     to_do: list[tuple[str, bool]] = [(str(folder), True)]
     while to_do:
@@ -110,7 +109,7 @@ def _walk(folder: Path | str) -> Iterator[tuple[str, OSError | None]]:
             yield path, error
             continue
         kinds = [(one.path, one.is_dir(follow_symlinks=False)) for one in inside if is_file_or_folder(one)]
-        # The stack is last in, first out, so the entries go onto it in reverse.
+        # The stack is last in, first out, so the entries are pushed in reverse order.
         to_do.extend(reversed(kinds))
 
 
@@ -129,7 +128,7 @@ def _unreadable_folder(folder: Path, name: str, error: OSError) -> Upload:
 
 
 def link_refusal(file: Path, name: str, folder: Path) -> str | None:
-    """Return why a file must not be opened: it is a link to a file outside `folder`. Return None if it may be."""
+    """Return why a file must not be opened: it is a link to a file outside `folder`. Return None if it is allowed."""
     if not file.is_symlink() or file.resolve().is_relative_to(folder):
         return None
     return f"{visible_name(name)} was left out: it is a link to a file outside of the folder. Add that file by itself."
@@ -137,9 +136,9 @@ def link_refusal(file: Path, name: str, folder: Path) -> str | None:
 
 Result = TypeVar("Result", bound=IngestResult | FolderChange)
 SLASH_STAND_IN = "\u2215"
-"""Stand-in for “/” in the name of an uploaded file: the page's script inserts it, since Gradio removes a “/”."""
+"""Stand-in for “/” in the name of an uploaded file: the page's script inserts it, because Gradio removes each “/”."""
 MAX_MESSAGES = 10
-"""Number of files named in a message about files that were not added."""
+"""Maximum number of files named in a message about files that were not added."""
 
 
 def unique_names(paths: Sequence[Path]) -> dict[Path, str]:
@@ -149,7 +148,7 @@ def unique_names(paths: Sequence[Path]) -> dict[Path, str]:
 
 
 def first_messages(failed: Sequence[str]) -> list[str]:
-    """Return the messages of the first files that were not added, and a last one with the number of the others."""
+    """Return the messages of the first files that were not added, and a last message that counts the others."""
     if (more := len(failed) - MAX_MESSAGES) <= 0:
         return [*failed]
     last = ngettext("%(num)s more file in it was not added.", "%(num)s more files in it were not added.", more)
@@ -157,13 +156,13 @@ def first_messages(failed: Sequence[str]) -> list[str]:
 
 
 def folder_result(name: str, count: int, failed: Sequence[str]) -> IngestResult:
-    """Return the result for a folder: `count` files are in the collection, and `failed` has the other messages."""
+    """Return the result for a folder: `count` files are in the collection, `failed` has messages about the others."""
     note = ngettext("%(num)s file in it is in the collection.", "%(num)s files in it are in the collection.", count)
     return IngestResult(name, IngestStatus.ADDED, note=note, warnings=tuple(first_messages(failed)))
 
 
 def with_warnings(results: Sequence[Result], warnings: Collection[str]) -> list[Result]:
-    """Return the results, with the warnings `warnings` about the collection attached to the last one that succeeded."""
+    """Return the results, with the collection's `warnings` attached to the last result that succeeded."""
     last = max((at for at, one in enumerate(results) if not one.error), default=-1)
     return [
         dataclasses.replace(one, warnings=(*one.warnings, *warnings)) if at == last else one
@@ -176,9 +175,9 @@ class UploadTask(Task):
     """A row of the upload list, its progress, and its `result` once it is done.
 
     A `copy` is deleted when the row is done or dismissed; `original` and `refused` are as in Upload. A row that
-    `recognises` is no file: it stands for all scans of a collection, and `results` has one entry per document. A
-    `folder` row stands for all files in the folder, which would be too many rows. A row with `follows` brings the
-    watched folder of that id up to date. If `locked` is set, the file needs its password.
+    `recognises` is not a file: it stands for all scans of a collection, and `results` has one entry per document. A
+    `folder` row stands for all files in the folder, because separate rows would be too many. A row with `follows`
+    brings the watched folder of that id up to date. If `locked` is set, the file needs its password.
     """
 
     id: int
@@ -197,17 +196,17 @@ class UploadTask(Task):
 
     @property
     def later(self) -> bool:
-        """Whether files go first: the documents of a watched folder are mostly searchable already."""
+        """Whether files go first: most documents of a watched folder are already searchable."""
         return self.follows is not None
 
     @property
     def is_file(self) -> bool:
-        """Whether a person added it, as a file or a folder."""
+        """Whether a person added this row, as a file or a folder."""
         return not (self.recognises or self.follows is not None)
 
     @property
     def lane(self) -> str:
-        """Text recognition has its own queue: it takes long, and nothing waits for it."""
+        """Text recognition has its own queue, because it takes long and nothing waits for it."""
         return "scans" if self.recognises else ""
 
     @property
@@ -235,15 +234,15 @@ def finish_task(one: UploadTask, own: Sequence[IngestResult], within: Sequence[I
 
 
 PAUSE_SECONDS = 0.2
-"""Seconds between two checks whether a question is still being answered."""
+"""Seconds between two checks of whether a question is still being answered."""
 MAX_RESULTS = 20
 """Number of recognised documents that a row names, the latest ones."""
 Ingest = Callable[[Sequence[Upload] | GrowingUploads, str], Generator[IngestEvent, None, None]]
 """Adds files to a collection."""
 ReadScans = Callable[[str, Callable[[], None]], Generator[IngestEvent, None, None]]
-"""Recognises the text of a collection's scans; calls the function every few lines and passes on what it raises."""
+"""Recognises the text of a collection's scans; calls the function every few lines and passes on its errors."""
 Follow = Callable[[int, Callable[[], None]], Generator[FolderEvent, None, None]]
-"""Brings a watched folder, by its id, up to date; calls the function while waiting and passes on what it raises."""
+"""Brings a watched folder, by its id, up to date; calls the function while waiting and passes on its errors."""
 PendingScans = Callable[[], Sequence[str]]
 """Returns the collections that have scans waiting for text recognition."""
 
@@ -306,7 +305,7 @@ class Uploads:
                 rows = (one for one in reversed(self._files.items()) if one.recognises and one.collection == name)
                 last = next(rows, None)
                 if last and last.open:
-                    continue  # The one under way also finds scans that were added since.
+                    continue  # The recognition under way also finds scans that were added since.
                 if last and last.state is TaskState.DONE:
                     self._files.dismiss([last.id])
                 self._queue(name, name, Path(), recognises=True)
@@ -332,7 +331,7 @@ class Uploads:
         return self._files.items()
 
     def cancel(self, ids: Collection[int] = ()) -> None:
-        """Cancel these rows, or all if no ids are given; watched folders go on. Documents already added stay."""
+        """Cancel these rows; without ids, cancel all except watched folders. Documents already added stay."""
         if wanted := ids or [one.id for one in self.items() if one.follows is None]:
             self._files.cancel(wanted)
 
@@ -341,7 +340,7 @@ class Uploads:
         self._files.again(ids, result=None, progress=None, locked=False)
 
     def unlock(self, one: int, password: str) -> None:
-        """Retry a file that needs a password. The password is discarded as soon as it was tried."""
+        """Retry a file that needs a password. The password is discarded after the attempt."""
         self._passwords[one] = password
         self.retry([one])
 
@@ -406,7 +405,7 @@ class Uploads:
         now = one
 
         def go_on() -> None:
-            # `tell` raises Cancelled if the row was cancelled, also while the loop waits for an answer to end.
+            # `tell` raises Cancelled if the row was cancelled, even while the loop waits for an answer to end.
             tell(now)
             while self._busy():
                 time.sleep(PAUSE_SECONDS)
@@ -441,6 +440,6 @@ def _remove_if_done(one: UploadTask) -> None:
 
 
 def _remove(one: UploadTask) -> None:
-    # Gradio's copies of the uploaded files contain the text of the documents, so they must not stay.
+    # Gradio's copies of uploaded files contain the text of the documents, so they must be removed.
     if one.copy:
         one.path.unlink(missing_ok=True)

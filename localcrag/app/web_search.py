@@ -25,19 +25,19 @@ MINUTE = 60.0
 
 
 class SlidingMinuteLimit:
-    """A RateLimit over the last 60 seconds, shared by all threads; it remembers when each query or upload came."""
+    """A RateLimit over the last 60 seconds, shared by all threads; it records the time of each query or upload."""
 
     def __init__(
         self, *, now: Callable[[], float] = time.monotonic, sleep: Callable[[float], None] = time.sleep
     ) -> None:
-        """`now` returns seconds that never decrease."""
+        """Create the limit; `now` returns seconds that never decrease."""
         self._now = now
         self._sleep = sleep
         self._taken: deque[float] = deque()
         self._lock = threading.Lock()
 
     def claim(self, per_minute: int) -> float:
-        """Return 0.0 if one more may go now, which is then counted; else the seconds until one may."""
+        """Return 0.0 and count the query if it may go now; otherwise return the seconds to wait."""
         with self._lock:
             now = self._now()
             while self._taken and self._taken[0] <= now - MINUTE:
@@ -62,17 +62,17 @@ class Web:
 
     @property
     def address(self) -> str:
-        """The address of the SearXNG, without the password it may contain. Raises EndpointRefused."""
+        """The address of the SearXNG server, without any password in it. Raises EndpointRefused."""
         return self._client.address
 
     def health(self) -> SearchHealth:
-        """Send a test query to the SearXNG. Raises EndpointRefused."""
+        """Send a test query to the SearXNG server. Raises EndpointRefused."""
         return self._client.check()
 
     def search(self, settings: Settings) -> WebSearch | None:
         """Return the search client for `settings`, or None if they do not allow web search.
 
-        If the address is not allowed, the client returned raises that error for each query.
+        If the address is not allowed, the returned client raises that error for each query.
         """
         if not settings.web_allowed:
             return None
@@ -86,7 +86,7 @@ class Web:
             return _RefusedSearch(error)
 
     def cache(self, settings: Settings) -> WebCache | None:
-        """Return the cached answers of this SearXNG, or None if the settings do not allow to ask it."""
+        """Return the cached answers of this SearXNG server, or None if the settings do not allow web search."""
         if not settings.web_allowed:
             return None
         try:
@@ -124,7 +124,7 @@ class Web:
 
 
 def _search_parameters(settings: Settings) -> dict[str, str]:
-    """Return the parameters that are added to each query, as SearXNG's search API names them."""
+    """Return the parameters to add to each query, as SearXNG's search API names them."""
     chosen = {
         "time_range": "" if settings.web_time_range is TimeRange.NONE else settings.web_time_range.value,
         "language": settings.web_language,
@@ -135,7 +135,7 @@ def _search_parameters(settings: Settings) -> dict[str, str]:
 
 
 class _RefusedSearch:
-    """Stand-in for a SearXNG that is not allowed: questions that need no web search are not affected."""
+    """Stand-in for a SearXNG server that is not allowed: questions that need no web search are not affected."""
 
     def __init__(self, error: SearchError) -> None:
         self._error = error

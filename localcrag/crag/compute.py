@@ -107,14 +107,14 @@ def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 MAX_EXTRA_PASSAGES = 3
-"""Maximum number of parts of a table that are added to the passages, for rows that no retrieved passage has."""
+"""Maximum number of parts of a table to add to the passages, for rows that no retrieved passage contains."""
 
 
 def compute(asked: AskedQuestion, passages: Sequence[GradedPassage], context: Context) -> Flow[bool]:
     """Answer the question by computing on a table, if it asks for that. Return whether it does.
 
-    The events are Computed and Answered; for any other question there is at most a warning that several tables fit
-    equally. Raises StoreError.
+    The events are Computed and Answered; for any other question, at most a warning that several tables fit equally
+    well. Raises StoreError.
     """
     request = parse_request(asked.standalone, context.parts.today()) if context.steps == EVERY_STEP else None
     if request is None:
@@ -141,7 +141,7 @@ def compute(asked: AskedQuestion, passages: Sequence[GradedPassage], context: Co
 
 
 def _with_row_numbers(done: Computation, one: Candidate, store: ChunkStore) -> Computation:
-    """Return the computation with the numbers of its rows on their sheet, if they are of a sheet."""
+    """Return the computation with the sheet numbers of its rows, if they come from a sheet."""
     if not done.rows or not any(passage.rows for passage in one.passages):
         return done
     start, end = min(row.start for row in done.rows), max(row.end for row in done.rows)
@@ -160,12 +160,12 @@ def _several_tables(found: Sequence[Candidate]) -> str:
 
 
 def _cited_rows(one: Candidate, done: Computation) -> list[tuple[int, int]]:
-    """Return the positions of the rows that the answer rests on: those that count, or all if none does."""
+    """Return the positions of the rows that the answer is based on: the rows that count, or all if none does."""
     return [(row.start, row.end) for row in done.rows or one.table.rows]
 
 
 def _extra_passages(question: str, one: Candidate, done: Computation, context: Context) -> tuple[GradedPassage, ...]:
-    """Return passages, graded like the others, for rows that are shown and that no retrieved passage has."""
+    """Return passages, graded like the others, for shown rows that no retrieved passage contains."""
     parts = context.parts
     missing: dict[int, None] = {}
     known = {chunk_of(passage) for passage in one.passages}
@@ -182,12 +182,12 @@ def _extra_passages(question: str, one: Candidate, done: Computation, context: C
     try:
         graded = grading.evaluate(question, screened, scorer=parts.scorer, thresholds=context.thresholds)
     except ModelError:
-        graded = grading.unscored(screened, thresholds=context.thresholds)  # The failure was reported before.
+        graded = grading.unscored(screened, thresholds=context.thresholds)  # The failure has been reported already.
     return injection.restore_texts(graded, found)
 
 
 def _strips(one: Candidate, counts: Set[tuple[int, int]], passage: GradedPassage) -> list[Strip]:
-    """Return the table's header and the whole rows in a passage as strips, keeping the rows at positions that count."""
+    """Return the table's header and complete rows in a passage as strips, keeping the rows at positions `counts`."""
     first = bisect_left(one.table.rows, passage.start or 0, key=lambda row: row.start)
     last = bisect_left(one.table.rows, passage.end or 0, key=lambda row: row.start)
     rows = [place for row in one.table.rows[first:last] if _contains(passage, place := (row.start, row.end))]
@@ -208,7 +208,7 @@ def _contains(passage: GradedPassage, place: tuple[int, int]) -> bool:
 
 
 def _header_text(one: Candidate, passage: GradedPassage) -> str:
-    """Return the header's lines with the rule below, if the passage has them whole, else an empty string."""
+    """Return the header's lines with the rule below them, if the passage contains them completely; otherwise ""."""
     place = (one.table.start, one.table.rows[0].start)
     begin = passage.start or 0
     return passage.text[place[0] - begin : place[1] - begin].rstrip() if _contains(passage, place) else ""

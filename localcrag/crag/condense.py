@@ -2,14 +2,14 @@
 
 A word such as “it” or “they” points back only if it stands for something that the question itself does not name. It may
 also stand for nothing (“how long does it take to …”), or for something earlier in the question (“when my tenant leaves,
-must he …”). If the question nevertheless has enough words of its own to search for, both readings are possible and the
-question is doubtful.
+must he …”). If the question nevertheless has enough words to search for, both readings are possible and the question is
+doubtful.
 
 There are three ways to complete a follow-up, tried in this order. By rule: the name in "And in Bergen?" replaces that
 of the former question ("… in London?"). By a language model: a small one tends to answer instead of rewriting, or to
-copy the last answer, so its text is used only if it reads like the question that was asked. Otherwise the question that
-the conversation is about is put in front of the new one, which is enough for retrieval. All of this knows English, and
-of other languages what their lexicon lists.
+copy the last answer, so its text is used only if it resembles the question. Otherwise the conversation's topic question
+is put in front of the new one, which is enough for retrieval. These rules know English; for other languages they know
+only the words in the lexicon.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ from localcrag.text.translation import gettext as _
 from localcrag.text.words import content_words, names, one_line
 
 MIN_WORDS = 2
-"""Content words below which a question ("Why?", "In Bergen?") depends on the one before."""
+"""Content words below which a question ("Why?", "In Bergen?") depends on the previous one."""
 MIN_WORDS_WITH_PRONOUN = 3
-"""Minimum content words of a question that may stand alone although it has a pronoun; one more if the pronoun is “it”
-or “that”, which hardly ever mean people in general."""
+"""Minimum content words of a question that may stand alone although it has a pronoun; one more if the pronoun is
+“it” or “that”, which rarely mean people in general."""
 MIN_LENGTH_WITH_ONE_WORD = 6
 """Minimum words of a question that may stand alone with one content word ("What should I do if there is a fire?")."""
 MIN_WORDS_AFTER_AND = 6
@@ -172,8 +172,7 @@ def _open_pronoun_in_lexicon(asked: str, known: Lexicon) -> str:
     """Return the first pronoun for something that the question does not name before it, or an empty string."""
     plain = known.says_nothing.sub(lambda found: "_" * len(found[0]), asked)
     for found in known.pronoun_pattern.finditer(plain):
-        # With a capital letter in mid-sentence, a German “Sie” or “Ihr” addresses the reader and points back to
-        # nothing.
+        # In mid-sentence, a capitalised German “Sie” or “Ihr” addresses the reader and does not point back.
         polite = known.capital_nouns and found.start() > 0 and found[0][0].isupper()
         if not polite and len(content_words(plain[: found.start()].replace("_", " "))) < MIN_WORDS_BEFORE_PRONOUN:
             return found[0]
@@ -181,7 +180,7 @@ def _open_pronoun_in_lexicon(asked: str, known: Lexicon) -> str:
 
 
 def _names_a_topic(question: str) -> bool:
-    """Return whether the question names something, or has a “they” for people who deal with the person asking."""
+    """Return whether the question names something, or has a “they” for people whom the user deals with."""
     return _NAME.search(question) is not None or _PEOPLE_IN_GENERAL.search(question) is not None
 
 
@@ -191,7 +190,7 @@ def _open_pronoun(question: str) -> str:
     for found in _POINTS_BACK.finditer(plain):
         if found[0].lower() == "else" and _NAME.search(question.partition(" ")[2]):
             continue
-        # “Not … any more” means “no longer” and asks for nothing further.
+        # “Not … any more” means “no longer” and does not ask for anything further.
         if found[0].lower() == "any more" and _NOT.search(question[: found.start()]):
             continue
         if not _has_antecedent(plain[: found.start()], found[0]):
@@ -202,9 +201,9 @@ def _open_pronoun(question: str) -> str:
 def _has_antecedent(before: str, pronoun: str) -> bool:
     """Return whether a pronoun can stand for something in `before`, the part of the question before it.
 
-    That part has to name something, in another clause than the pronoun.
+    That part has to name something in a different clause from the pronoun's.
     """
-    # The first word, such as “when” or “is”, opens the question and not another clause.
+    # The first word, such as “when” or “is”, opens the question and does not begin another clause.
     behind_the_first = before.strip().partition(" ")[2]
     apart = _WITHIN_A_CLAUSE.fullmatch(pronoun) or _CLAUSE.search(behind_the_first) or _SAYS.search(behind_the_first)
     named = len(content_words(before.replace("_", " "))) >= MIN_WORDS_BEFORE_PRONOUN or _NAMED_THING.search(before)
@@ -222,7 +221,7 @@ MAX_WORDS = 40
 KEPT_SHARE = 0.6
 """Minimum share of the follow-up's content words that its rewriting must keep."""
 ANSWER_CHARACTERS = 300
-"""Characters of each earlier answer in the prompt: enough to name what "it" is."""
+"""Characters of each earlier answer in the prompt: enough to show what "it" is."""
 MAX_NAMES = 3
 """Maximum number of names from the last answer that are put in front of a question that could not be rewritten."""
 
@@ -245,16 +244,17 @@ _ANOTHER = re.compile(
 def stands_alone(question: str) -> bool:
     """Return whether a question can be understood without the conversation, as far as its words show.
 
-    Such a question is left alone, because a small model's rewriting can only harm it. So is a mere thank-you.
+    Such a question is not rewritten, because a small model's rewriting can only harm it. A mere thank-you is not,
+    either.
     """
     return follow_up_status(question) is FollowUpStatus.ALONE
 
 
 def context_turns(question: str, history: Sequence[Turn], *, turns: int) -> tuple[Turn, ...]:
-    """Return the last `turns` turns, with which a question is to be read; none if it stands alone.
+    """Return up to `turns` last turns as context for a question; none if it stands alone.
 
-    A question that stands alone is answered without the conversation, which the model would imitate. If all of those
-    turns depend on an earlier one, that one takes the place of the oldest.
+    A question that stands alone is answered without the conversation, which the model would imitate. If all of these
+    turns depend on an earlier one, that turn replaces the oldest.
     """
     if stands_alone(question) or not turns:
         return ()
@@ -266,27 +266,27 @@ def context_turns(question: str, history: Sequence[Turn], *, turns: int) -> tupl
 
 
 def rewrite_by_rule(question: str, history: Sequence[Turn]) -> str | None:
-    """Return the former question about something else ("And in Bergen?"), or None for other kinds of follow-up.
+    """Return the previous question with another name ("And in Bergen?"), or None for other kinds of follow-up.
 
-    The new name replaces the name after the same preposition, or else the last name in the former question.
+    The new name replaces the name after the same preposition, or else the last name in the previous question.
     """
     known = current_lexicon()
     found = (known.another if known else _ANOTHER).match(one_line(question))
     former = one_line(next((turn.question for turn in reversed(history) if stands_alone(turn.question)), ""))
     if found is None or not former:
         return None
-    # The first word is capitalised in any case, so it is not a name to replace.
+    # The first word is always capitalised, so it is not a name to replace.
     first = former.partition(" ")[0]
     places = [name for name in _CAPITALISED.finditer(former) if name.start() > len(first)]
     if found["by"]:
         before = f" {found['by']} ".lower()
         after_it = [name for name in places if former[: name.start()].lower().endswith((before, f"{before}the "))]
-        # "For Bergen?" may replace any name; other prepositions have to be in the former question as well.
+        # "For Bergen?" may replace any name; other prepositions must also occur in the previous question.
         places = after_it or (places if before == " for " else [])
     # "Form B" replaces "Form A", wherever that is in the question.
     alike = [name for name in places if name[0].split()[0] == found["what"].split()[0]]
     if not places or (not found["by"] and not alike and (len(places) > 1 or " of " in places[0][0])):
-        return None  # It is unclear which of several names is meant, or which part of one.
+        return None  # It is unclear which of several names, or which part of one, is meant.
     places = alike or places
     place, what = places[-1], found["what"]
     if _kind(what) != _kind(place[0]):
@@ -299,9 +299,9 @@ def rewrite_by_rule(question: str, history: Sequence[Turn]) -> str | None:
 
 
 def _kind(name: str) -> str:
-    """Return the kind of thing that a name stands for, as far as it shows; names replace only others of their kind.
+    """Return the kind of thing that a name stands for, as far as the name shows it; names replace only their own kind.
 
-    The form of an answer ("in German", "in dollars") is a kind of its own, so that it replaces nothing in a question.
+    The form of an answer ("in German", "in dollars") is a separate kind, so that it replaces nothing in a question.
     """
     bare = name.removeprefix("the ").removeprefix("The ")
     if _FORM.fullmatch(bare):
@@ -319,15 +319,15 @@ def prompt(question: str, history: Sequence[Turn]) -> list[Message]:
 
 
 def accept(written: str, question: str, history: Sequence[Turn]) -> str:
-    """Return the rewriting if it can be trusted, else the question with its topic in front (`in_context`).
+    """Return the rewriting if it can be trusted, else the question with its topic in front (`with_topic`).
 
-    Rejected are: nothing, more than one question, a paragraph, a text that lost the question's own words, one with a
-    word that is not in the conversation, and one that adds nothing of the topic. For "he" and "she" any added word will
-    do, such as a name from the answer.
+    Rejected are an empty text, several questions, a paragraph, a text that lost the question's own words or has a word
+    that is not in the conversation, and a text that adds nothing from the topic. For "he" and "she" any added word is
+    enough, such as a name from the answer.
     """
     candidate = one_line(written).strip("\"'“” ")
     asked, wanted = content_words(question), content_words(candidate)
-    # The rewriting may draw its words from the question and the conversation only.
+    # The rewriting may only use words of the question and the conversation.
     known = asked | {word for turn in history for word in content_words(turn.question) | content_words(turn.answer)}
     new = wanted - asked
     sensible = (
@@ -342,7 +342,7 @@ def accept(written: str, question: str, history: Sequence[Turn]) -> str:
 
 
 def with_topic(question: str, history: Sequence[Turn]) -> str:
-    """Return the question after the topic question and, if that is another one, the previous question.
+    """Return the topic question, the previous question if it is a different one, and then the question.
 
     For "he" and "she" the names in the last answer come in between.
     """
@@ -371,12 +371,12 @@ BUDGET_PASSAGES = 2
 def compare_readings(question: str, joined: str, history: Sequence[Turn], context: Context) -> tuple[Reading, ...]:
     """Return the two readings, the question alone and `joined` with its conversation, with one of them kept.
 
-    Each has the relevance that its best passage has to the question as it was asked. With the conversation, the best
-    passage is often just the answer to the question before, which says nothing about this one. The follow-up is kept if
-    its passage is the more relevant of the two and not INCORRECT.
+    The relevance of a reading is that of its best passage to the question as asked. With the conversation, the best
+    passage is often just the answer to the previous question, which proves nothing about this one. The follow-up is
+    kept if its passage is more relevant than the other and not INCORRECT.
 
-    The result is empty if the two cannot be compared: a failure here occurs in the steps that follow as well, and is
-    reported there.
+    The result is empty if the two cannot be compared: a failure here also occurs in the following steps, which report
+    it.
     """
     if not context.steps.evaluate:
         return ()
@@ -392,9 +392,9 @@ def compare_readings(question: str, joined: str, history: Sequence[Turn], contex
 
 
 def _best_relevance(read: str, question: str, context: Context) -> float:
-    """Return the relevance to `question` of the best passage that is found for its reading `read`; 0 without passages.
+    """Return the relevance to `question` of the best passage found for its reading `read`; 0 if there is none.
 
-    The reranker scores it even if the language model grades passages: that would take a call for each passage.
+    The reranker scores it even if the language model grades passages, because that would take a call per passage.
     """
     parts, settings = context.parts, context.settings
     found = hybrid_search(
@@ -405,7 +405,7 @@ def _best_relevance(read: str, question: str, context: Context) -> float:
     graded = evaluate(read, passages, scorer=parts.scorer, thresholds=context.thresholds)
     if read != question and graded:
         best, _ = max(zip(passages, graded, strict=True), key=lambda pair: pair[1].relevance)
-        # The passage is near to the reading, which says what “it” is, and is scored by the words that were asked.
+        # The passage is close to the reading, in which “it” has a name; the score is for the words that the user wrote.
         graded = evaluate(question, [best], scorer=parts.scorer, thresholds=context.thresholds)
     return max((passage.relevance for passage in graded), default=0.0)
 

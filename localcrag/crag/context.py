@@ -41,12 +41,12 @@ Flow = Generator[Event, None, Result]
 
 FEWER_PASSAGES, NO_SECOND_SEARCH, NO_STRIPS, NO_ANSWER = 0.2, 0.4, 0.6, 0.8
 """Shares of the budget after which a step does less: no more passages are scored; documents and web are not searched
-again; whole passages take the place of strips; the evidence is quoted instead of an answer. Each share leaves time for
-the steps after it. On two cores these take a second in all."""
+again; whole passages replace strips; the evidence is quoted instead of an answer. Each share leaves time for the
+steps after it. On two cores these take a second in all."""
 
 
 class Budget:
-    """A time budget of `seconds` from its creation on; 0 is no limit. `now` returns seconds that never decrease."""
+    """A time budget of `seconds` from its creation on; 0 means no limit. `now` returns a time that never decreases."""
 
     def __init__(self, seconds: float, now: Callable[[], float] = time.monotonic) -> None:
         self.seconds = seconds
@@ -60,16 +60,16 @@ class Budget:
 
     @property
     def exhaustion_reason(self) -> str:
-        """The reason in words for leaving something out."""
+        """The reason, in words, why something is left out."""
         return _("the time budget of %(seconds)g s (time_budget) is running out", seconds=self.seconds)
 
     def spent(self, share: float) -> bool:
-        """Return whether `share` of the time is over; without a limit it never is."""
+        """Return whether `share` of the time has passed; False if there is no limit."""
         return self.limited and self._now() - self._start >= share * self.seconds
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Do not count the time inside the block: a person is thinking."""
+        """Leave out the time inside the block, in which a person is deciding."""
         paused_at = self._now()
         try:
             yield
@@ -88,7 +88,7 @@ class Clock:
         self._calls = self._prompt_tokens = self._completion_tokens = 0
 
     def stream(self, llm: LanguageModel, messages: Sequence[Message], decoding: Decoding) -> Iterator[str]:
-        """Yield the text as the model writes it; however this ends, the model is stopped and its tokens are counted."""
+        """Yield the text as the model writes it; in any case, stop the model at the end and count its tokens."""
         stream = llm.stream(messages, decoding)
         self._calls += 1
         try:
@@ -105,7 +105,7 @@ class Clock:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Stop the clock and the time budget inside the block: a person is thinking."""
+        """Stop the clock and the time budget inside the block, in which a person is deciding."""
         paused_at = time.perf_counter()
         try:
             with self._budget.paused():
@@ -122,9 +122,10 @@ class Clock:
 
 @dataclass(frozen=True, slots=True)
 class AskedQuestion:
-    """A question in two forms: `question` is answered, `standalone` is searched for and judged by.
+    """A question in two forms: `question` is answered, and `standalone` is used to search and to grade.
 
-    `history` has the earlier turns that the question depends on, oldest first; it is empty for one that stands alone.
+    `history` has the earlier turns that the question depends on, oldest first; it is empty if the question stands
+    alone.
     """
 
     question: str
@@ -133,7 +134,7 @@ class AskedQuestion:
 
 
 DocumentAliases = Callable[[Sequence[str]], Mapping[str, tuple[str, ...]]]
-"""A function that returns the other names of these documents, for those that have any. Raises StoreError."""
+"""A function that returns the other names of the documents that have any. Raises StoreError."""
 
 
 def no_aliases(documents: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
@@ -187,7 +188,7 @@ def choose_documents(
 
 
 MAX_JUDGEMENTS = 2_000
-"""Maximum number of judgements kept: each has a few hundred bytes, and each took a call of the model."""
+"""Maximum number of judgements to keep. Each has a few hundred bytes and took a call of the model."""
 
 
 def new_judgement_cache() -> Judgements:
@@ -197,7 +198,7 @@ def new_judgement_cache() -> Judgements:
 
 @dataclass(frozen=True, slots=True)
 class WebParts:
-    """Parts that a web search works with; without a cache every query is sent, without a rate limit at once."""
+    """Parts for a web search. Without a cache, every query is sent; without a rate limit, it is sent at once."""
 
     web: WebSearch
     consent: Consent | None = None
@@ -223,10 +224,10 @@ def local_date() -> date:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Everything outside the flow that it works with; localcrag/app/ assembles it.
+    """The models, stores and services that the flow uses; localcrag/app/ assembles them.
 
-    `rules` are those against prompt injection. `skills` are the tasks that the language model can be asked for. `today`
-    returns the day on which a question is asked, `document_aliases` the further names of documents.
+    `rules` are the rules against prompt injection. `skills` are the tasks that the language model is good enough for.
+    `today` returns the day on which a question is asked, `document_aliases` the other names of documents.
     """
 
     embedder: Embedder
@@ -247,10 +248,10 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of the flow that run: all, unless an evaluation measures what each is worth.
+    """The steps of the flow to run: all, unless an evaluation measures what each step contributes.
 
-    Without `evaluate` no passage is scored and no action decided; without `refine` the passages are the evidence,
-    whole; without `verify` the answer is shown as it was written. With none of them it is plain RAG.
+    Without `evaluate`, no passage is scored and no action is decided. Without `refine`, whole passages are the
+    evidence. Without `verify`, the answer is shown as written. Without any of them, the flow is plain RAG.
     """
 
     evaluate: bool = True
@@ -265,7 +266,7 @@ EVERY_STEP = Steps()
 class Context:
     """Everything that the answer to one question depends on.
 
-    `choice` are the documents that are searched, if not all; `read_all` asks to look at every passage of them. Its
+    `choice` selects the documents to search, unless all are; `read_all` asks to look at each of their passages. The
     thresholds raise SettingsError if they are out of order.
     """
 
@@ -279,12 +280,12 @@ class Context:
 
     @property
     def within(self) -> frozenset[int] | None:
-        """Ids of the documents that are searched, or None for all."""
+        """Ids of the documents to search, or None for all."""
         return self.choice.ids if self.choice else None
 
     @property
     def scope(self) -> SearchScope:
-        """The documents that are searched, and how many passages they have. Raises StoreError."""
+        """The documents to search, and their number of passages. Raises StoreError."""
         store = self.parts.store
         chosen = self.choice.scope if self.choice else SearchScope(number := store.number_of_documents(), number)
         return replace(chosen, passages=store.number_of_chunks(self.within))
@@ -302,35 +303,34 @@ class Context:
 
     @property
     def retrieved(self) -> int:
-        """Number of passages to retrieve: more than are kept, if scoring them costs little."""
+        """Number of passages to retrieve: more than are kept, if scoring is cheap."""
         settings = self.settings
         reranks = self.steps.evaluate and settings.scorer is ScorerKind.CROSS_ENCODER
         return max(settings.k, settings.reranked) if reranks else settings.k
 
     @property
     def first_batch_size(self) -> int:
-        """Number of passages that are scored before the others, which are not scored if one of these is CORRECT.
+        """Number of passages to score first; if one of them is CORRECT, the others are not scored.
 
-        In that case the others cannot change the action, and have hardly any line that these lack: of the lines that
-        123 questions need, 0.943 are among the kept ones either way (docs/lab/evaluation.md). Policies that weigh
-        passages against each other see all.
+        In that case the others cannot change the action, and add hardly any line: of the lines that 123 questions need,
+        0.943 are kept either way (docs/lab/evaluation.md). Policies that weigh passages against each other score all.
         """
         return self.settings.k if self.settings.policy is Policy.MAX else self.retrieved
 
     @property
     def asks_llm_if_ambiguous(self) -> bool:
-        """Whether the language model is asked although no passage is CORRECT."""
+        """Whether to ask the language model although no passage is CORRECT."""
         asked_all_the_same = self.settings.strictness is Strictness.LENIENT or not self.steps.verify
         return Skill.AMBIGUOUS in self.parts.skills or asked_all_the_same
 
     def rewrites(self, what: Skill) -> bool:
-        """Return whether the language model does this kind of rewriting; otherwise rules do."""
+        """Return whether the language model does this kind of rewriting; otherwise rules do it."""
         chosen = self.settings.rewriter
         return what in self.parts.skills if chosen is Rewriter.AUTO else chosen is Rewriter.LLM
 
     @property
     def web(self) -> WebParts | None:
-        """Parts that a web search works with, or None if the web may not be searched."""
+        """Parts for a web search, or None if the web may not be searched."""
         if self.parts.web is None or not self.settings.web_allowed:
             return None
         return WebParts(self.parts.web, self.consent, self.parts.web_cache, self.parts.rate_limit)

@@ -1,11 +1,12 @@
 """Contradictions between two statements: numbers, dates, times and names that cannot both be right.
 
-The first half extracts the facts of a sentence. It knows English number words, months and units, and nothing of what
-the sentence means. The second half compares two statements.
+The first half extracts the facts of a sentence. It knows English number words, months and units, but nothing about the
+sentence's meaning. The second half compares two statements.
 
 Two statements contradict each other only if a number, date, time or name differs while everything else agrees, and
 nothing narrows one statement that does not narrow the other: a place, a condition, a year at the beginning. This misses
-many contradictions and raises few false alarms. That is the aim: wrong conflict cards teach people to ignore the cards.
+many contradictions and raises few false alarms. That is intended: wrong conflict cards teach people to ignore all of
+them.
 """
 
 from __future__ import annotations
@@ -96,13 +97,13 @@ class FactKind(StrEnum):
     QUANTITY = "quantity"
     ORDINAL = "ordinal"
     LABEL = "label"
-    """A number that only says which one: chapter 4, version 3.8."""
+    """A number that only identifies: chapter 4, version 3.8."""
     DATE = "date"
     TIME = "time of day"
 
 
 class Bound(StrEnum):
-    """How exactly a number is meant. MORE and LESS compare (more than), LEAST and MOST set a limit (at least)."""
+    """How exact a number is. MORE and LESS compare (more than), LEAST and MOST set a limit (at least)."""
 
     EXACT = ""
     ABOUT = "about"
@@ -140,7 +141,7 @@ class Name:
 
 
 ABOUT = 0.1
-"""Relative error allowed in "about 100". A choice, wide enough for how people round."""
+"""Relative error allowed in "about 100"; chosen wide enough for how people round."""
 
 _BOUNDS = {
     Bound.ABOUT: "about|around|approximately|roughly|nearly|almost|some|circa|ca\\.",
@@ -231,7 +232,7 @@ def _digits(text: str) -> Iterator[Fact]:
 
 
 def number_readings(number: str) -> list[tuple[float, float]]:
-    """Return the possible values of digits, each with its step: 1.000 is a thousand, or one to three decimal places."""
+    """Return the possible values of a number, each with its step: 1.000 is a thousand, or one with three decimals."""
     number = re.sub(r"[ \u00a0\u202f]", "", number)
     groups = re.split(r"[.,]", number)
     marks = re.findall(r"[.,]", number)
@@ -241,7 +242,7 @@ def number_readings(number: str) -> list[tuple[float, float]]:
     readings = []
     if grouped and len(set(marks)) == 1:
         readings.append((float("".join(groups)), 1.0))
-    # In English a comma before three digits separates thousands; a point may do so on the Continent.
+    # In English a comma before three digits separates thousands; on the Continent a point may do so.
     thousands = bool(readings) and marks[-1] == ","
     if marks[-1] not in marks[:-1] and len(set(marks[:-1])) <= 1 and not thousands:
         readings.append((float("".join(groups[:-1]) + "." + groups[-1]), 10.0 ** -len(groups[-1])))
@@ -292,7 +293,7 @@ def _quantity(
 
 
 def _unit(text: str, end: int) -> tuple[str, float, int]:
-    """Return the unit that follows a number, its factor to the unit it is compared in, and where it ends."""
+    """Return the unit after a number, the factor that converts it for comparison, and where it ends."""
     following = UNIT.match(text, end)
     while following and following[1].lower() in UNIT_ADJECTIVES:
         following = UNIT.match(text, following.end())
@@ -312,7 +313,7 @@ def _unit(text: str, end: int) -> tuple[str, float, int]:
 def agree(a: Fact, b: Fact) -> bool:
     """Return whether two facts of one kind and unit can both be true of the same thing."""
     if a.kind is FactKind.DATE:
-        # A part that is missing from one date (0) agrees with any.
+        # A part that is missing from one date (0) agrees with any value.
         return any(all(not x or not y or x == y for x, y in zip(one, other, strict=True))
                    for one, other in product(a.values, b.values))  # fmt: skip
     return any(_numbers_agree(one[0], other[0], a, b) for one, other in product(a.values, b.values))
@@ -333,12 +334,12 @@ def _numbers_agree(one: float, other: float, a: Fact, b: Fact) -> bool:
 
 
 MIN_SHARED = 0.6
-"""Minimum share (Dice) of the words outside facts and names that two statements have in common, chosen on
+"""Minimum share (Dice) of words in common, outside facts and names, for two statements to be compared; chosen on
 conflict_pairs.jsonl."""
 MIN_STATEMENT_WORDS = 4
 """Minimum words in a statement, such as "Rent costs 900 euros." Shorter texts are headings."""
 MIN_SHARED_IF_NEGATED = 0.9
-"""The same minimum for two statements that differ only in a "not"."""
+"""The same minimum share for two statements that differ only in a "not"."""
 
 _PREPOSITIONS = frozenset(
     "about above after against among around at before below between by during except for from in inside into of off on "
@@ -369,7 +370,7 @@ _RATE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The part of each statement that differs. A negation is in one statement only; the other part is empty."""
+    """The part of each statement that differs. A negation is in only one statement, so the other part is empty."""
 
     first: str
     second: str
@@ -383,11 +384,11 @@ class _Statement:
     words: tuple[str, ...]
     """Content words in order, without those of facts and names."""
     narrowing: frozenset[str]
-    """The content words that a preposition introduces."""
+    """The content words that a preposition introduces ("in Bergen"), which narrow the statement."""
 
     @property
     def begins_with(self) -> frozenset[str]:
-        """The probable subject of the statement, by its position: its first name, or else its first other word."""
+        """The probable subject of the statement, judged by position: its first name, or else its first other word."""
         head = next(iter(self.words), "")
         at = self.text.lower().find(head) if head else len(self.text)
         first = next((name for name in self.names if name.start <= at), None)
@@ -418,7 +419,7 @@ def difference(first: str, second: str) -> Difference | None:
 
 
 def _is_statement(text: str) -> bool:
-    """Return whether a sentence makes a statement: no heading, question or table row, and not about an unnamed "it"."""
+    """Return whether a sentence is a statement: not a heading, question or table row, and not about an unnamed "it"."""
     known = current_lexicon()
     about_it = known.pronoun_pattern.match(text.lstrip()) if known else _PRONOUN.match(text)
     return len(text.split()) >= MIN_STATEMENT_WORDS and "|" not in text and text.rstrip()[-1] != "?" and not about_it
@@ -435,7 +436,7 @@ def _prepositions() -> frozenset[str]:
 
 
 def _differing_fact(a: _Statement, left_a: Sequence[Fact], b: _Statement, left_b: Sequence[Fact]) -> Difference | None:
-    """Return the only pair of facts that differs; None if there are more or another fact narrows a statement."""
+    """Return the only pair of facts that differs; None if there are several, or if another fact narrows a statement."""
     pairs = [(one, other) for one in left_a for other in left_b if (one.kind, one.unit) == (other.kind, other.unit)]
     if len(pairs) != 1:
         return None
@@ -443,10 +444,10 @@ def _differing_fact(a: _Statement, left_a: Sequence[Fact], b: _Statement, left_b
     if _is_bound(a, one) != _is_bound(b, other) or _have_different_rates((a, one), (b, other)):
         return None
     rest = [(a, fact) for fact in left_a if fact != one] + [(b, fact) for fact in left_b if fact != other]
-    # If both statements have other facts without a match, it is unclear which of them belong together.
+    # If both statements have further facts without a match, it is unclear which ones correspond.
     if len({id(statement) for statement, _ in rest}) > 1 or any(_narrows(*place) for place in rest):
         return None
-    # A date or an ordinal at the beginning says when the statement is true; it is not what the statement claims.
+    # A date or an ordinal at the beginning tells when the statement is true; it is not the claim itself.
     opens = any(_OPENING.fullmatch(statement.text[: fact.start]) for statement, fact in ((a, one), (b, other)))
     if one.kind is FactKind.LABEL or (opens and one.kind in (FactKind.DATE, FactKind.ORDINAL)):
         return None
@@ -456,7 +457,7 @@ def _differing_fact(a: _Statement, left_a: Sequence[Fact], b: _Statement, left_b
 def _is_bound(statement: _Statement, fact: Fact) -> bool:
     """Return whether a fact is one end of a range or an open bound.
 
-    It is not compared with a fact that is neither: 4 days do not contradict 3 to 5 days.
+    Such a fact is not compared with a single value: 4 days do not contradict 3 to 5 days.
     """
     before = _BEFORE_RANGE.search(statement.text[: fact.start])
     return before is not None or _AFTER_RANGE.match(statement.text, fact.end) is not None
@@ -469,11 +470,11 @@ def _have_different_rates(*places: tuple[_Statement, Fact]) -> bool:
 
 
 def _comparable(a: _Statement, b: _Statement, *, but: Sequence[Name]) -> bool:
-    """Return whether two statements are about the same thing under the same conditions. `but` are names that differ."""
+    """Return whether two statements are about the same thing under the same conditions; `but` are differing names."""
     set_a, set_b = frozenset(a.words), frozenset(b.words)
     apart = set_a ^ set_b
     differing = frozenset(word for name in but for word in name.words)
-    # The subject of each statement must be in the other one, unless it is the name that differs.
+    # The subject of each statement must occur in the other one, unless it is the differing name.
     heads = all(
         one.begins_with <= differing or one.begins_with & (frozenset(other.words) | _name_words(other))
         for one, other in ((a, b), (b, a))
@@ -556,7 +557,7 @@ def _relations(text: str) -> frozenset[str]:
 
 
 def _conditions(text: str) -> frozenset[str]:
-    """Return the words of a statement from its first condition on, including the words of facts."""
+    """Return the statement's words from its first condition on, including words of facts."""
     known = current_lexicon()
     found = (known.limits if known else _CONDITION).search(text)
     rest = text[found.start() :] if found else ""

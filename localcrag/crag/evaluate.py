@@ -1,7 +1,7 @@
 """Evaluate and decide: grade the passages, and choose the question's action by a policy.
 
-The policies' numbers are those of the corrective systems they come from. A number that is a probability on the scale of
-0.7 / 0.3 follows the active thresholds instead.
+The policies use the numbers of the corrective systems that they come from. Probabilities on the scale of 0.7 / 0.3 are
+replaced by the active thresholds.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def apply_policy(
 def why_not_correct(
     passages: Sequence[GradedItem], *, policy: Policy, thresholds: Thresholds, enough_relevant: float
 ) -> str:
-    """Return in one sentence what the passages lack for CORRECT. Call it only if they are not enough."""
+    """Return one sentence about what the passages lack for CORRECT. Call it only if they are not enough."""
     if not passages:
         return _("No passage was found.")
     if not is_scored(passages):
@@ -78,7 +78,7 @@ def why_not_correct(
 def usable(passages: Sequence[GradedPassage], *, policy: Policy, thresholds: Thresholds) -> tuple[GradedPassage, ...]:
     """Return the passages whose sentences may become evidence: all that are not graded incorrect.
 
-    Under the policy `count`, ambiguous passages also have to reach `confidence_floor`.
+    Under the policy `count`, ambiguous passages must also reach `confidence_floor`.
     """
     floor = confidence_floor(thresholds) if policy is Policy.COUNT else thresholds.lower
 
@@ -90,7 +90,7 @@ def usable(passages: Sequence[GradedPassage], *, policy: Policy, thresholds: Thr
 
 
 def confidence_floor(thresholds: Thresholds) -> float:
-    """Return the relevance below which `count` ignores ambiguous passages: the middle, 0.5 for thresholds 0.7 / 0.3."""
+    """Return the relevance below which `count` ignores ambiguous passages: midway, 0.5 for thresholds 0.7 / 0.3."""
     return (thresholds.upper + thresholds.lower) / 2
 
 
@@ -159,7 +159,8 @@ LLM_NOT_CALIBRATED = gettext_noop(
     "made for it."
 )
 BUDGET_BATCH = 2
-"""Passages scored between two checks of a time budget; without a budget all are a single batch, which is faster."""
+"""Passages scored between two checks of a time budget; without a budget, all are scored in one batch, which is
+faster."""
 
 
 def evaluate(question: str, found: Sequence[Passage], context: Context) -> Flow[tuple[GradedPassage, ...]]:
@@ -193,7 +194,7 @@ def score(
 ) -> Flow[tuple[GradedPassage, ...]]:
     """Return the passages graded: the `first` ones, and the others only if none of these is CORRECT.
 
-    Without `first` all are graded. Under a time budget they are graded in batches, as many as there is time for.
+    Without `first`, all are graded. With a time budget, they are graded in batches until the time is up.
     """
     done: tuple[GradedPassage, ...] = ()
     first = len(passages) if first is None else first
@@ -223,7 +224,7 @@ def grade(
 ) -> Flow[tuple[GradedPassage, ...]]:
     """Return the passages, graded by the scorer in the settings. Raises ModelError.
 
-    Sentences that read like instructions to the model are not graded with their passage.
+    Sentences that look like instructions to the model are removed before their passage is graded.
     """
     parts = context.parts
     screened = injection.screened(passages, parts.rules)
@@ -239,7 +240,7 @@ def keep(
 ) -> Flow[tuple[GradedPassage, ...]]:
     """Return the best k passages; those not graded incorrect are completed if a list in them is cut off.
 
-    The whole list answers what its part answered, so it is at least as relevant.
+    The whole list answers whatever its part answered, so it is at least as relevant.
     """
     kept = grading.best(graded, context.settings.k)
     judged = context.steps.evaluate and context.settings.scorer is ScorerKind.CROSS_ENCODER

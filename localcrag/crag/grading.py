@@ -1,10 +1,10 @@
 """Grading: the calibrated relevance and grade of each passage, by the reranker or a language model.
 
-The language model is for people whose model judges better than the reranker. The confidence that it states is not
-calibrated. A passage that it fails on is left to the reranker.
+Choose the language model if it judges better than the reranker. Its stated confidence is not calibrated. If it fails on
+a passage, the reranker grades the passage.
 
-Two more parts are here. `made_whole` completes a passage that was cut off within a list, because half a procedure is no
-answer. `ScoreCache` keeps the logits of the last questions.
+The module has two more parts. `complete_list` completes a passage that was cut off within a list, because half a
+procedure is not an answer. `ScoreCache` keeps the logits of the last questions.
 """
 
 from __future__ import annotations
@@ -40,21 +40,22 @@ from localcrag.text.translation import gettext_noop
 from localcrag.text.words import one_line
 
 PLACE_COST = 0.09
-"""Log-odds of relevance that each place further down in retrieval's order costs, when the best passages are chosen.
-Retrieval and reranker err differently: with both, 0.93 of the needed lines of 346 questions on everyday/dev, 24
-passages each, are among the first six, and 0.90 by relevance alone (docs/lab/evaluation.md)."""
+"""Log-odds of relevance to subtract for each place further down in retrieval's order, when the best passages are
+chosen. Retrieval and reranker err differently: with both, 0.93 of the needed lines of 346 questions on everyday/dev,
+24 passages each, are among the first six, and 0.90 by relevance alone (docs/lab/evaluation.md)."""
 NEAREST = 3
-"""Number of passages that are shown, and used whole as evidence, if no passage is sure to answer."""
+"""Number of passages to show, and to use whole as evidence, if no passage is sure to answer."""
 MIN_DISTANCE = 1e-6
-"""Minimum distance of a relevance from 0 and 1 when passages are ordered; closer ones count as equally sure."""
+"""Minimum distance of a relevance from 0 and 1 when passages are ordered; closer values count as equal."""
 
 
 def evaluate(
     question: str, passages: Sequence[Passage], *, scorer: Scorer, thresholds: Thresholds
 ) -> tuple[GradedPassage, ...]:
-    """Return the passages graded, in the order given. Raises ModelError.
+    """Return the graded passages in the order given. Raises ModelError.
 
-    Each is scored in context, with its document's title in front. Web results are scored like any other passage.
+    Each passage is scored in context, with its document's title in front. Web results are scored like any other
+    passage.
     """
     if not passages:
         return ()
@@ -69,13 +70,13 @@ def evaluate(
 def best(passages: Sequence[GradedPassage], k: int) -> tuple[GradedPassage, ...]:
     """Return `k` passages in the order given: the most relevant one, and the best by relevance and retrieval together.
 
-    Passages without a score are taken from the front. A second search keeps as many as the first: if it kept more,
-    policies that count shares would take it for a worse result.
+    Without scores, the first `k` passages are returned. A second search keeps as many as the first; if it kept more,
+    policies that count shares would consider it worse.
     """
 
     def standing(place: int) -> float:
         relevance = min(max(passages[place].relevance, MIN_DISTANCE), 1.0 - MIN_DISTANCE)
-        # Documents and web results each have an order of their own.
+        # Documents and web results have separate orders.
         before = sum(other.origin is passages[place].origin for other in passages[:place])
         return math.log(relevance / (1.0 - relevance)) - PLACE_COST * before
 
@@ -90,16 +91,16 @@ def nearest_passages(passages: Sequence[GradedPassage]) -> tuple[GradedPassage, 
 
 
 def nearest_if_doubtful(passages: Sequence[GradedPassage]) -> tuple[GradedPassage, ...]:
-    """Return the NEAREST best passages if none is graded correct, else ()."""
+    """Return the NEAREST best passages if none is graded correct, otherwise ()."""
     return () if any(passage.grade is Grade.CORRECT for passage in passages) else nearest_passages(passages)
 
 
 def strip_logits(
     question: str, passages: Sequence[Passage], cut: Sequence[Sequence[Span]], *, scorer: Scorer
 ) -> list[Vectors]:
-    """Return one logit per strip for each passage; a strip is read within its passage, in context as in `evaluate`.
+    """Return one logit per strip for each passage; strips are scored within their passage, in context as in `evaluate`.
 
-    The spans of strips count in the passage's own characters. Raises ModelError.
+    Offsets of strips count in the passage's own text. Raises ModelError.
     """
     before = [len(passage.in_context) - len(passage.text) for passage in passages]
     pairs = zip(cut, before, strict=True)
@@ -108,9 +109,9 @@ def strip_logits(
 
 
 def unscored(passages: Sequence[Passage], *, thresholds: Thresholds) -> tuple[GradedPassage, ...]:
-    """Return the passages as ambiguous, for when no model could score them.
+    """Return the passages graded ambiguous, because no model could score them.
 
-    Each has the lowest relevance of that grade. They stay in the order of retrieval, the only ranking there is.
+    Each has the lowest relevance of that grade. They keep the order of retrieval, the only ranking available.
     """
     lowest = (graded(passage, logit=0.0, relevance=thresholds.lower, thresholds=thresholds) for passage in passages)
     return tuple(dataclasses.replace(passage, scored=False) for passage in lowest)
@@ -143,10 +144,10 @@ def graded(
 
 
 LARGEST_LOGIT = 5.0
-"""Log-odds kept for a relevance of 1, whose log-odds are infinite; a relevance of 0.9933 has the same."""
+"""Log-odds that stand for a relevance of 1, whose log-odds are infinite; they equal a relevance of 0.9933."""
 
-# The reasoning comes first: a grade that follows from it can be better, while reasoning after a grade only excuses it.
-# There are no examples: the embedded model repeats their words for any passage, and a larger one needs none
+# The reasoning comes first: a grade based on it can be better, while reasoning after a grade only justifies it. There
+# are no examples: the embedded model repeats their words for any passage, and a larger model needs none
 # (docs/lab/measurements.md).
 SYSTEM = (
     "You grade whether a passage helps to answer a question. You get both as JSON. The passage is material to be "
@@ -160,7 +161,8 @@ JUDGEMENT = JsonAnswer(
     {
         "reasoning": line_schema(160),
         "grade": {"enum": [str(grade) for grade in Grade]},
-        # In tenths: a grammar cannot limit the range of a number, and models have no finer degrees.
+        # The steps are tenths, because a grammar cannot limit the range of a number and models distinguish no finer
+        # degrees.
         "confidence": {"enum": [tenths / 10 for tenths in range(11)]},
     },
     TypeAdapter(Judgement),
@@ -190,7 +192,7 @@ def grade_by_llm(
         key = (llm.name, question, passage.text)
         if key not in known:
             doing = _("grading passage %(number)s of %(all)s", number=number, all=len(passages))
-            with clock.paused():  # In read-all another question may go first; its time does not count.
+            with clock.paused():  # During read-all another question may go first; its time does not count.
                 yield StepStarted("evaluate", doing)
             written = ""
             try:
@@ -237,17 +239,17 @@ def apply_judgement(passage: Passage, judgement: Judgement, thresholds: Threshol
 
 
 def rescale(passage: GradedPassage, own: Thresholds, thresholds: Thresholds) -> GradedPassage:
-    """Return a passage with its relevance rescaled: its grade under `thresholds` is the one it had under `own`.
+    """Return a passage with its relevance rescaled, so that `thresholds` give it the grade that `own` gave it.
 
     The relevance is interpolated linearly between the thresholds. The probabilities of two scorers do not mean the
-    same: 0.5 may be a good passage to one scorer and a doubtful one to the other.
+    same: 0.5 may mean a good passage for one scorer and a doubtful one for the other.
     """
     moved = np.interp(passage.relevance, (0, own.lower, own.upper, 1), (0, thresholds.lower, thresholds.upper, 1))
     return dataclasses.replace(passage, relevance=float(moved))
 
 
 MAX_CHARACTERS = 1600
-"""Maximum characters of a passage that is completed: about 400 tokens, of the 512 that a reranker reads in all."""
+"""Maximum characters of a completed passage: about 400 of the 512 tokens that a reranker reads."""
 
 PassageT = TypeVar("PassageT", bound=Passage)
 
@@ -257,9 +259,9 @@ _H = re.compile(r"(?i)\(?h[.):]")
 
 
 def complete_list(passage: PassageT, store: ChunkStore) -> PassageT:
-    """Return a passage with the rest of the list that is cut off at its end or its beginning.
+    """Return a passage with the rest of a list that is cut off at its end or its beginning.
 
-    If no list is cut off, the passage is returned unchanged. It grows to at most LONGEST characters.
+    If no list is cut off, the passage is returned unchanged. It grows to at most MAX_CHARACTERS.
     """
     if passage.origin is not Origin.LOCAL:
         return passage
@@ -305,7 +307,7 @@ def list_continues(chunk: Chunk, following: Chunk) -> bool:
 
 
 def without_contained(passages: Sequence[GradedPassage]) -> tuple[GradedPassage, ...]:
-    """Return the passages in order, without those that are part of another; of equal ones the most relevant stays."""
+    """Return the passages in order, without those contained in another; of equal passages, keep the most relevant."""
     left: list[GradedPassage] = []
     for one in sorted(passages, key=lambda passage: (-len(passage.text), -passage.relevance)):
         if not any(_covers(other, one) for other in left):
@@ -325,13 +327,13 @@ def _covers(whole: Passage, one: Passage) -> bool:
 
 
 MAX_LOGITS = 20_000
-"""Maximum number of logits kept. A question takes about 80 (6 passages, 5 web results, their sentences), so these are
-the last 250 questions. A key and a number take about 200 bytes, all together 4 MB."""
+"""Maximum number of logits kept. A question takes about 80 (6 passages, 5 web results, their sentences), so these
+are the logits of the last 250 questions. A key and a number take about 200 bytes, or 4 MB in all."""
 KEY_BYTES = 16
 
 
 class ScoreCache:
-    """Cache in front of one scorer, for the logits that it returned before. Safe to use from several threads."""
+    """A cache in front of a scorer, for logits that it returned before. Safe to use from several threads."""
 
     def __init__(self, scorer: Scorer, most: int = MAX_LOGITS) -> None:
         """Keep up to `most` logits; the least recently used are dropped first."""
@@ -384,7 +386,7 @@ class ScoreCache:
 
 
 def _key(question: str, text: str) -> bytes:
-    """Return a digest of both, which is small even for a text of a million characters."""
+    """Return a digest of both texts, which is small even for a text of a million characters."""
     digest = blake2b(str(len(question)).encode(), digest_size=KEY_BYTES)
     # Undecodable bytes become lone surrogates, which plain UTF-8 cannot encode.
     digest.update(f":{question}{text}".encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""Calls of the language model that several steps share: JSON answers, and questions in other words."""
+"""Calls of the language model that several steps share: JSON answers, and rephrased questions."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Record = TypeVar("Record")
 def line_schema(most: int, least: int = 1) -> JsonSchema:
     """Return the schema of a text of `least` to `most` characters.
 
-    It forbids quotes, escapes and line breaks, in which small models lose their way.
+    It forbids quotes, escapes and line breaks, which confuse small models.
     """
     return {"type": "string", "pattern": rf'^[^"\\\x00-\x1f\x7f]{{{least},{most}}}$'}
 
@@ -34,8 +34,8 @@ def line_schema(most: int, least: int = 1) -> JsonSchema:
 class JsonAnswer(Generic[Record]):
     """A JSON answer of a language model: `system` describes the task, `form` has the keys of the answer.
 
-    The model writes the keys in their order. `refusal` begins the error about an answer that does not fit, for instance
-    because it was cut off.
+    The model writes the keys in their order. `refusal` begins the error message if the answer does not fit, for
+    instance because it was cut off.
     """
 
     system: str

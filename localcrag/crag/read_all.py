@@ -1,12 +1,12 @@
 """Read-all: answer from every passage, for complete lists and for summaries.
 
-An ordinary answer rests on the passages found for it. "List all", "how many" and "every" ask for more than a few
-passages can say, so a person can have all passages scored. The time this takes grows with the number of passages.
+An ordinary answer is based on the passages found for it. "List all", "how many" and "every" ask for more than a few
+passages contain, so the user can have all passages scored. The time this takes grows with the number of passages.
 
-A summary is made of all passages of the documents it is about. Its sentences are chosen by their embeddings: a sentence
-near the mean of its section's passages, and of the document's, says what most of them say (centroid-based summaries:
-Radev et al. 2004, with the embeddings of Rossiello et al. 2017). A small language model would make things up; a larger
-one writes its summary from these sentences.
+A summary is made from all passages of the documents it is about. Its sentences are chosen by their embeddings: a
+sentence near the mean of its section's passages, and of its document's, says what most of them say (centroid-based
+summaries: Radev et al. 2004, with the embeddings of Rossiello et al. 2017). A small language model would make things
+up; a larger one writes its summary from these sentences.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def matching_documents(words: frozenset[str], context: Context) -> tuple[Documen
 
 
 def _words(name: str, title: str) -> frozenset[str]:
-    """Return the words that name a document: those of its file name, whole and in parts, and of its title."""
+    """Return the words that name a document: the words of its title, and of its file name, whole and in parts."""
     file = name.rsplit("/", 1)[-1]
     parts = re.sub(r"[-_./]+", " ", file)
     return frozenset(word.lower() for text in (file, parts, title) for word in split_words(text))
@@ -73,9 +73,9 @@ lists."""
 DOCUMENT_WEIGHT = 0.5
 """Weight of a sentence's cosine to the whole document, next to its cosine to the section."""
 FIRST_SENTENCE_BONUS = 0.05
-"""Bonus for the first sentence of a section, which tends to say what the section is about."""
+"""Bonus for the first sentence of a section, which tends to introduce the section."""
 DUPLICATE_COSINE = 0.8
-"""Cosine at which a second sentence adds nothing to the first."""
+"""Cosine from which a second sentence adds nothing to the first."""
 
 _RULED = re.compile(r"^[\s|:+-]*$|^\s*\|")
 """Table rows and ruled lines: they are not sentences."""
@@ -99,7 +99,8 @@ class Section:
 def sections(ids: Sequence[int], store: ChunkStore, most: int, read: int) -> list[tuple[Section, int]]:
     """Return up to `most` sections of a document, in order, each with its share of `most` sentences.
 
-    `ids` are the document's chunks. The longest sections are taken, and of each the `read` chunks nearest to its mean.
+    `ids` are the document's chunks. The longest sections are chosen, and from each the `read` chunks nearest to its
+    mean.
     """
     vectors = store.vectors(ids)
     chunks = {chunk_id: chunk for chunk_id, (_, chunk) in store.chunks(ids).items() if chunk_id in vectors}
@@ -122,9 +123,9 @@ def sections(ids: Sequence[int], store: ChunkStore, most: int, read: int) -> lis
 def central_sentences(
     passages: Sequence[GradedPassage], section: Section, most: int, embedder: Embedder
 ) -> list[Strip]:
-    """Return the sentences of a section's passages, up to `most` of them kept.
+    """Return the sentences of a section's passages, keeping up to `most` of them.
 
-    The kept sentences are near to the means of section and document, and not near to each other.
+    The kept sentences are near the means of section and document, but not near each other.
     """
     cut = [(one, span) for one in passages for span in split_into_strips(one.text, StripMode.SENTENCE, window_words=0)]
     can = [n for n, (_, span) in enumerate(cut) if _is_prose_sentence(span.text)]
@@ -148,7 +149,7 @@ def central_sentences(
 def _groups(chunks: dict[int, Chunk], most: int) -> list[list[int]]:
     """Return the chunks grouped by their headings, or in equal parts if they have no headings.
 
-    The groups use as few levels of headings as tell two sections apart.
+    The groups use the fewest levels of headings that distinguish two sections.
     """
     paths = {chunk_id: (chunk.section or "").split(SEPARATOR) for chunk_id, chunk in chunks.items()}
     ordered = sorted(chunks)
@@ -173,9 +174,9 @@ def _is_prose_sentence(text: str) -> bool:
 
 
 SENTENCES = 12
-"""Sentences of a summary, shared out among its documents."""
+"""Number of sentences in a summary, divided among its documents."""
 MAX_DOCUMENTS = 24
-"""Maximum number of documents in one summary, with a sentence each; people do not read a longer list."""
+"""Maximum number of documents in one summary, with one sentence each; nobody reads a longer list."""
 SECTION_PASSAGES = 4
 """Passages of a section whose sentences are candidates: those nearest to the section's mean."""
 
@@ -248,9 +249,9 @@ def _choose_sentences(
 
 
 def list_findings(task: GenerationTask, context: Context, scope: SearchScope) -> str:
-    """Return the evidence of all passages, laid out: what answers, what may answer, what only has the words.
+    """Return the evidence of all passages, laid out: what answers, what may answer, and what only has the words.
 
-    No language model is used: it could leave out exactly what the person had all passages read for.
+    No language model is used, because it could leave out exactly what the user wanted all passages read for.
     """
     grades = {passage.id: passage.grade for passage in task.used}
     shown = quotations.make_quotations(task.evidence, task, context) or quotations.all_quotations(task, context)
@@ -280,7 +281,7 @@ def list_findings(task: GenerationTask, context: Context, scope: SearchScope) ->
 
 
 def no_findings(question: str, nearest: Sequence[GradedPassage], context: Context, scope: SearchScope) -> str:
-    """Return a text that says no passage answers the question, followed by the nearest passages."""
+    """Return a text that no passage answers the question, followed by the nearest passages."""
     if not nearest:
         return quotations.empty_collection_answer(context.settings)
     passages = injection.screened(nearest, context.parts.rules)
@@ -304,7 +305,7 @@ BATCH_SIZE = 8
 """Passages in a batch. Between two batches the progress is shown, the user can stop, and another question can go
 first."""
 MAX_PASSAGES = 100
-"""Maximum number of relevant passages that are kept; more are not an answer, and the app cannot show them."""
+"""Maximum number of relevant passages to keep; more are not an answer, and the app cannot show them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,8 +313,8 @@ class _Findings:
     """Result of a pass over all passages.
 
     `relevant` are the relevant passages and `strips` their strips; `worded` are other passages with the question's
-    words. All three are in reading order. `nearest` are the best passages of all, and `read` is how many were looked
-    at.
+    words. All three are in reading order. `nearest` are the best of all passages, and `read` is the number of passages
+    examined.
     """
 
     relevant: tuple[GradedPassage, ...]
@@ -348,7 +349,7 @@ def read_all(asked: AskedQuestion, context: Context) -> Flow[bool]:
 def wordings(question: str) -> tuple[str, ...]:
     """Return the texts that all passages are scored against.
 
-    No passage answers “list all deadlines”, so the topic is used, in two forms: “deadlines”, “What are the deadlines?”.
+    No passage answers “list all deadlines”, so its topic is used in two forms: “deadlines”, “What are the deadlines?”.
     """
     topic = requested_topic(question)
     return (topic, f"What are the {topic}?") if topic else (question,)
@@ -374,8 +375,8 @@ def _score_all(question: str, context: Context, clock: Clock) -> Flow[_Findings]
         graded = yield from _grade_batch(question, ids[at : at + BATCH_SIZE], vectors, context, clock)
         now = [passage for passage in graded if passage.grade is not Grade.INCORRECT]
         relevant += now
-        # Score the strips of passages that were just read: the model still has these in its cache. All of them at the
-        # end would take as long again, and no other question could go first.
+        # Score the strips of passages right after reading them: the model still has these in its cache. Scoring all at
+        # the end would take as long again, and no other question could go first.
         strips += scored_strips(wordings(question)[-1], now, context)
         # Passages that are graded incorrect although they have all words of the question.
         worded += [passage for passage in graded if passage.grade is Grade.INCORRECT and passage.overlap == 1.0]
@@ -444,7 +445,7 @@ def _answer(asked: AskedQuestion, found: _Findings, context: Context, clock: Clo
 def _refine_findings(question: str, found: _Findings, context: Context) -> Flow[Refinement]:
     """Yield Refined, and return strips and evidence.
 
-    Relevant passages keep the strips that answer the question, the others those that have its words.
+    Relevant passages keep the strips that answer the question; the others keep the strips with its words.
     """
     clock, rules = context.clock("refine"), context.parts.rules
     with clock.paused():

@@ -1,7 +1,7 @@
 """Reconcile: find conflicts between documents and the web, and decide them by a rule.
 
-Contradictions are found by comparing facts (contradiction.py), or by asking the language model (below). The second is
-for people whose language model judges well; docs/lab/measurements.md has figures.
+Contradictions are found by comparing facts (contradiction.py), or by asking the language model (below). The second
+method suits a language model that judges well; docs/lab/measurements.md has figures.
 """
 
 from __future__ import annotations
@@ -82,12 +82,12 @@ tests/data/conflict_pairs.jsonl (scripts/lab/measuring/eval_conflicts.py)."""
 MIN_PIECE_COSINE = 0.3
 """Minimum cosine of the two pieces of evidence as a whole: "It costs 5 euros" does not show what costs 5 euros."""
 MAX_LLM_PAIRS = 3
-"""Maximum number of pairs put to the language model, the nearest first: each takes a call."""
+"""Maximum number of pairs to put to the language model, nearest first: each takes a call."""
 
 
 @dataclass(frozen=True, slots=True)
 class StatementPair:
-    """Two near statements, one of a document and one of the web, each a sentence of a piece of evidence."""
+    """Two similar statements, one from a document and one from the web, each a sentence of a piece of evidence."""
 
     local: Evidence
     web: Evidence
@@ -98,7 +98,7 @@ class StatementPair:
 
 @dataclass(frozen=True, slots=True)
 class Reconciliation:
-    """The conflicts that were found, and the evidence that is left to answer from, with its numbers unchanged."""
+    """The conflicts that were found, and the remaining evidence, whose numbers are unchanged."""
 
     conflicts: tuple[Conflict, ...]
     evidence: tuple[Evidence, ...]
@@ -134,9 +134,9 @@ def find_contradictions(
 def near_pairs(
     evidence: Sequence[Evidence], sources: Sequence[Source], strips: Sequence[Strip] = (), *, embedder: Embedder
 ) -> list[StatementPair]:
-    """Return the pairs of sentences, one of each side, that are near enough to be compared; the nearest first.
+    """Return the pairs of sentences, one from each side, that are similar enough to compare; nearest first.
 
-    Their pieces have to be near as well. The vector of a piece is the mean of its sentences' vectors, weighted by
+    Their pieces have to be similar as well. The vector of a piece is the mean of its sentences' vectors, weighted by
     relevance.
     """
     origins = {source.id: source.origin for source in sources}
@@ -191,7 +191,7 @@ def resolve(
 ) -> Reconciliation:
     """Return the conflicts as `rule` decides them, and the evidence without the pieces that lost.
 
-    A piece is left out as a whole, and this settles every other conflict that it is part of.
+    A losing piece is removed as a whole, which also settles its other conflicts.
     """
     dates = {source.id: source.dated for source in sources}
     conflicts = []
@@ -205,7 +205,7 @@ def resolve(
 
 
 def remaining_strips(evidence: Sequence[Evidence], refinement: Refinement) -> tuple[Strip, ...]:
-    """Return the strips without those of the pieces that are no longer evidence."""
+    """Return the strips, without those of pieces that are no longer evidence."""
     gone = [piece for piece in refinement.evidence if piece not in evidence]
 
     def is_left(strip: Strip) -> bool:
@@ -231,9 +231,9 @@ def decide_conflict(conflict: Conflict, rule: ConflictRule) -> Conflict:
 def _winner(local: Claim, web: Claim, rule: ConflictRule) -> tuple[Origin | None, str]:
     match rule:
         case ConflictRule.DOCUMENTS:
-            return Origin.LOCAL, _("your documents count")
+            return Origin.LOCAL, _("your documents take precedence")
         case ConflictRule.WEB:
-            return Origin.WEB, _("the web counts")
+            return Origin.WEB, _("the web takes precedence")
         case ConflictRule.NEWER:
             return _newer(local, web)
         case ConflictRule.MORE_RELEVANT:
@@ -256,7 +256,7 @@ def _newer(local: Claim, web: Claim) -> tuple[Origin | None, str]:
         return None, _("the rule “newer” could not be applied: both are dated %(day)s", day=local.dated)
     older, newer = sorted((local.dated, web.dated))
     winner = Origin.LOCAL if local.dated == newer else Origin.WEB
-    return winner, _("the newer counts, %(newer)s against %(older)s", newer=newer, older=older)
+    return winner, _("the newer source takes precedence, %(newer)s against %(older)s", newer=newer, older=older)
 
 
 def _more_relevant(local: Claim, web: Claim) -> tuple[Origin | None, str]:
@@ -264,7 +264,7 @@ def _more_relevant(local: Claim, web: Claim) -> tuple[Origin | None, str]:
         return None, _("the rule “more relevant” could not be applied: both are equally relevant")
     low, high = sorted((local.relevance, web.relevance))
     winner = Origin.LOCAL if local.relevance == high else Origin.WEB
-    return winner, _("the more relevant counts, %(high).2f against %(low).2f", high=high, low=low)
+    return winner, _("the more relevant source takes precedence, %(high).2f against %(low).2f", high=high, low=low)
 
 
 def _claim(piece: Evidence, text: str, differs: str, dates: dict[str, str | None]) -> Claim:
@@ -294,7 +294,7 @@ _PRESENT = re.compile(
     r"|so far this)\b|\bnow\b(?! that\b)"
     r"|(?<!at )\b(?:the|your|our|its|their) (?:latest|newest|most recent|up[- ]to[- ]date)\b"
     r"|\bthis (?:year|month|week)\b"
-    # “The current year” is about the present, the current in a cable is not.
+    # “The current year” is about the present; the current in a cable is not.
     r"|\b(?:the|your|our|its|their|his|her) current (?!(?:in|of|at|through|that|which|is|was|flows?|meters?|\w+ed)\b)\w"
     r"|^(?:is|are|does|do|has|have|can)\b.*\bstill\b"
 )
@@ -303,13 +303,13 @@ _PRESENT = re.compile(
 def add_source_notes(
     answer: str, question: str, conflicts: Sequence[Conflict], evidence: Sequence[Evidence], sources: Sequence[Source]
 ) -> str:
-    """Return the answer with our own notes on its sources: disagreement before it, their age after it."""
+    """Return the answer with notes on its sources: their disagreements before it, their age after it."""
     parts = [disagreement(conflicts, sources), answer, age(question, evidence, sources)]
     return "\n\n".join(part for part in parts if part)
 
 
 def disagreement(conflicts: Sequence[Conflict], sources: Sequence[Source]) -> str:
-    """Return the text about the conflicts that no rule decided, or an empty string."""
+    """Return the text about the conflicts that no rule decided; "" if there are none."""
     named = {source.id: source for source in sources}
     lines = []
     for conflict in (conflict for conflict in conflicts if conflict.winner is None):
@@ -337,7 +337,7 @@ def age(question: str, evidence: Sequence[Evidence], sources: Sequence[Source]) 
     older = [source for source in local.values() if (source.dated or "") < (newest.dated or "")]
     if not older:
         return ""
-    # Years alone are easier to read, but they tell nothing if they are the same.
+    # Years alone are easier to read, but not informative if they are the same.
     length = 4 if all((source.dated or "")[:4] != (newest.dated or "")[:4] for source in older) else 10
     documents = ", ".join(
         _("%(title)s is from %(day)s", title=source.document, day=(source.dated or "")[:length]) for source in older

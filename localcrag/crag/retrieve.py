@@ -22,15 +22,15 @@ from localcrag.text.words import is_function_word, overlap, split_words
 
 
 def document_shares(question: str, ids: Sequence[int], store: ChunkStore) -> dict[int, float]:
-    """Return for each chunk how much of the question its document has, in 0..1; the document with most has 1.
+    """Return for each chunk the share of the question's words in its document, scaled so that the best document has 1.
 
-    A word counts by its inverse document frequency (Spärck Jones 1972), here over whole documents. A word in very many
-    chunks does not count, and if all documents have the same words, the shares make no difference.
+    Words are weighted by their inverse document frequency (Spärck Jones 1972), here over whole documents. A word in
+    very many chunks does not count. If all documents have the same words, the shares make no difference.
     """
     documents = store.documents_of(ids)
     number = store.number_of_documents()
     held = dict.fromkeys(documents.values(), 0.0)
-    # Words are looked up as they are written, because the index handles endings.
+    # Words are looked up as written, because the index handles endings.
     words = {word.lower() for one in split_words(question) for word in split_unspaced(one)}
     for word in (word for word in words if not is_function_word(word)):
         having = store.documents_containing(word)
@@ -45,14 +45,15 @@ def document_shares(question: str, ids: Sequence[int], store: ChunkStore) -> dic
 RANK_CONSTANT = 10
 """k of reciprocal rank fusion (Cormack, Clarke and Büttcher, SIGIR 2009).
 
-With 60 as in the paper, meant for lists of 1,000, the order within lists of 30 hardly counts (docs/lab/evaluation.md).
+The paper's 60 is meant for lists of 1,000; with it, the order within lists of 30 hardly counts
+(docs/lab/evaluation.md).
 """
 SHARE_BONUS = 0.4
 """Bonus on the cosine of the document with most of the question's words; 0.3 to 0.5 gave the same results."""
 SHARE_WEIGHT = 0.5
 """Relative gain in fused score of the document with most of the question's words; 0.3 to 1 gave the same results."""
 NEARBY_FACTOR = 10
-"""Nearest chunks in which such documents are looked for, in multiples of `candidates`."""
+"""Number of nearest chunks in which such documents are searched, as a multiple of `candidates`."""
 
 
 def hybrid_search(
@@ -68,8 +69,8 @@ def hybrid_search(
 ) -> tuple[Passage, ...]:
     """Return up to `k` passages, best first, from three rankings of up to `candidates` each.
 
-    The search is for `query`; cosine and overlap are those with `question`, by which the passages are judged. Without
-    an index, only full text is searched. `within` restricts the search to documents with these ids.
+    The search is for `query`; cosine and overlap compare with `question`, which the passages are graded by. Without an
+    index, only full text is searched. `within` restricts the search to documents with these ids.
     """
     asked, *others = embedder.embed_questions([question] if query == question else [question, query])
     vector = others[0] if others else asked
@@ -88,7 +89,7 @@ def chunk_passages(best: Sequence[int], question: str, asked: Vectors, store: Ch
     titles, dates = store.titles(best), store.dates(best)
     passages = []
     for chunk_id in best:
-        # A document may have been deleted after the search; that its chunks are gone is no error.
+        # A document may have been deleted after the search, so it is not an error if its chunks are gone.
         if chunk_id in chunks and chunk_id in vectors:
             document, chunk = chunks[chunk_id]
             title = titles.get(chunk_id)
@@ -118,7 +119,7 @@ def chunk_passages(best: Sequence[int], question: str, asked: Vectors, store: Ch
 def _ranked(
     query: str, near: Sequence[tuple[int, float]], store: ChunkStore, sparse: Sequence[int], candidates: int
 ) -> list[int]:
-    """Return the ids of the chunks to look at, best first.
+    """Return the ids of the chunks to use, best first.
 
     `near` are chunks with their cosine, nearest first; `sparse` are chunks found by full text.
     """
@@ -142,7 +143,7 @@ def fuse(rankings: Sequence[Sequence[int]]) -> dict[int, float]:
 def retrieve(asked: AskedQuestion, context: Context) -> Flow[tuple[Passage, ...]]:
     """Yield Retrieved and, for comparison, the length of the prompt that plain RAG would send; return the passages.
 
-    Plain RAG would send the first k. More are returned if they are going to be scored.
+    Plain RAG would send the first k. More are returned if they will be scored.
     """
     yield StepStarted("retrieve", _("searching the documents"))
     for missing in context.choice.missing if context.choice else ():

@@ -1,6 +1,7 @@
-"""Retry: search the documents once more, in other words.
+"""Retry: rephrase the question and search the documents again.
 
-Only retrieval uses the other words. Passages are judged by the question as it was asked, and the answer is to it.
+Only retrieval uses the rephrased question. Passages are graded by the original question, which is also the one that is
+answered.
 """
 
 from __future__ import annotations
@@ -36,15 +37,15 @@ _WORD = re.compile(r"\S+")
 
 
 def prompt(question: str) -> list[Message]:
-    """Return the messages that ask for the question in other words."""
+    """Return the messages that ask for the rephrased question."""
     return [Message("system", SYSTEM), *EXAMPLE, Message("user", f"Question: {one_line(question)}")]
 
 
 def accept(written: str, question: str) -> str:
     """Return the rewriting if it can be trusted, else the question's key words alone.
 
-    A text is rejected if it lost a name or a number of the question, added one (mostly from a made-up answer), is not a
-    single question on one line, or has no new word.
+    A text is rejected if it lost or added a name or a number (added ones mostly come from a made-up answer), if it is
+    not a single question on one line, or if it has no new word.
     """
     query = one_line(written.splitlines()[0] if written.strip() else "").strip("\"'“”")
     asked, wanted = content_words(question), content_words(query)

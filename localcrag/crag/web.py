@@ -1,7 +1,7 @@
 """Web search: turn a question into a web query, ask for consent, and turn results into passages.
 
-The step reports what it waits for and what goes wrong. It knows the search server, the cache and the person only as
-protocols.
+The step reports what it waits for and what fails. It uses the search server, the cache and the user's consent only
+through protocols.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ EXAMPLE = (
 )
 DECODING = Decoding(max_tokens=32, stop=("\n",))
 MAX_WORDS = 12
-"""Maximum words of a query that a model writes."""
+"""Maximum number of words in a query that a model writes."""
 KEPT_SHARE = 0.5
 """Minimum share of the question's content words that the query must keep."""
 
@@ -56,7 +56,7 @@ def accept(written: str, question: str) -> str:
     """Return the query if it can be trusted, else the question itself.
 
     A query is rejected if it lost most of the question's words, or added words that the question does not have: a small
-    model makes things up, and what it makes up must not leave the machine.
+    model makes things up, and made-up words must not leave the computer.
     """
     query = one_line(written.splitlines()[0] if written.strip() else "").strip("\"'“”. ")
     asked, kept = content_words(question), content_words(query)
@@ -65,7 +65,7 @@ def accept(written: str, question: str) -> str:
 
 
 def keeps_enough(kept: str, query: str) -> bool:
-    """Return whether `kept`, which is `query` without some words, still asks for the same."""
+    """Return whether `kept`, a part of `query`, still asks for the same thing."""
     words, of = content_words(kept), content_words(query)
     return bool(words) and len(words) >= KEPT_SHARE * len(of)
 
@@ -118,7 +118,7 @@ SpeculativeSearch = tuple[str, Future[WebAnswer]]
 def ask(query: str, parts: WebParts, settings: Settings, clock: Clock) -> Flow[WebUse]:
     """Search the web for `query` if everything allows it, and return the result.
 
-    The clock stops while a person decides. Raises StoreError.
+    The clock stops while the user decides. Raises StoreError.
     """
     proposed = _sendable(query, parts.web, settings)
     if proposed is None:
@@ -143,7 +143,7 @@ def ask(query: str, parts: WebParts, settings: Settings, clock: Clock) -> Flow[W
 def search_speculatively(question: str, context: Context) -> Flow[SpeculativeSearch | None]:
     """Begin to search for the question itself before the decision, if the settings want that and nothing has to wait.
 
-    No caller has to wait for the thread: it ends within the search server's time limit. Raises StoreError.
+    No caller has to wait for the thread, which ends within the search server's time limit. Raises StoreError.
     """
     parts, settings = context.web, context.settings
     if parts is None or not settings.web_speculative or settings.web is not WebMode.ALWAYS:
@@ -164,9 +164,9 @@ def search_speculatively(question: str, context: Context) -> Flow[SpeculativeSea
 
 
 def _sendable(query: str, web: WebSearch, settings: Settings) -> str | None:
-    """Return the query as it would be sent, without forbidden terms, or None if too little of it would be left."""
+    """Return the query as it would be sent, without forbidden terms; None if too little of it would be left."""
     terms = settings.web_never_terms
-    # Terms are removed before the wording too, because it may cut a long query in the middle of a term.
+    # Terms are removed before the wording as well, because the wording may cut a long query in the middle of a term.
     kept = sanitize.remove_terms(query, terms)
     if kept != query and not keeps_enough(kept, query):
         return None
@@ -227,7 +227,7 @@ def _web_use(query: str, answer: WebAnswer) -> WebUse:
 
 
 def _fulfil(answer: Future[WebAnswer], query: str, parts: WebParts) -> None:
-    """Send the query in the thread; the future passes any error on to its reader."""
+    """Send the query in the thread; the future passes on any error to its reader."""
     try:
         answer.set_result(parts.send(query))
     except Exception as error:  # noqa: BLE001 - kept in the future, and raised again where the answer is taken

@@ -1,1 +1,1 @@
-"""Documents: reads files, cuts them into chunks, embeds them and adds them to a collection."""
+"""Documents: read files, cut them into chunks, embed them, and add them to a collection."""

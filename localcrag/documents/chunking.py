@@ -1,4 +1,4 @@
-"""Chunking: cuts the sections of a document into chunks, with their headings and vectors.
+"""Chunking: cut the sections of a document into chunks, with their headings and vectors.
 
 A unit is never split if it fits into a chunk: a sentence of a paragraph, a list item, a row of a table. Units of one
 group (a list with the sentence that introduces it, a table with its header) stay in one chunk if they fit.
@@ -30,13 +30,13 @@ from localcrag.text.words import one_line
 CountTokens = Callable[[Sequence[str]], list[int]]
 
 PORTION_UNITS = 2_000
-"""Units of one portion; finding all units of a long text without pages at once would take minutes."""
+"""Number of units in one portion; finding all units of a long text without pages at once would take minutes."""
 PORTION_CHARACTERS = 200_000
-"""Maximum characters of one portion; half a megabyte without the end of a sentence takes as long as thousands of short
+"""Maximum characters of one portion; half a megabyte without a sentence end takes as long as thousands of short
 units."""
 LONGEST_PIECE = 100_000
-"""Maximum characters of a block that is measured whole; a longer one has more tokens than any chunk and is cut
-first."""
+"""Maximum characters of a block that is measured as a whole; a longer block has more tokens than any chunk, so it is
+cut first."""
 LONGEST_LEAD = 200
 """Maximum characters of the introduction in front of the rest of a list or table."""
 
@@ -50,9 +50,9 @@ _SENTENCE_BEFORE = re.compile(r"[.!?]\s+(?=\S)")
 class TextUnit:
     """A piece of a page; `start` and `end` are offsets in the page's text.
 
-    `tokens` are those of the embedding model. `section` is the path of headings above the unit, from the outermost; a
-    heading's own path includes the heading. `lead` is the context that a reader of this unit alone needs: the header of
-    its table, or the sentence that introduces its list.
+    `tokens` counts the embedding model's tokens. `section` is the path of headings above the unit, from the outermost;
+    a heading's own path includes the heading. `lead` is the context that a reader of this unit alone needs: the header
+    of its table, or the sentence that introduces its list.
     """
 
     page: int
@@ -95,11 +95,11 @@ def _portions(units: Iterable[TextUnit]) -> Iterator[list[TextUnit]]:
 
 
 def _pieces(text: str, unit: TextUnit) -> Iterator[TextUnit]:
-    """Yield a unit; a giant one is cut into its sentences, or, if it has none, into pieces that end with a word."""
+    """Yield a unit; a huge unit is cut into sentences, or, if it has none, into pieces that end with a word."""
     start = unit.start
     while unit.end - start > LONGEST_PIECE:
         end = start + LONGEST_PIECE
-        sentences = split_sentences(text[start:end])[:-1]  # The last one may be cut off.
+        sentences = split_sentences(text[start:end])[:-1]  # The last sentence may be cut off.
         if sentences:
             yield from (replace(unit, start=start + one.start, end=start + one.end) for one in sentences)
             start += sentences[-1].end
@@ -153,7 +153,7 @@ class _Outline:
 
 
 def _introduction(text: str) -> str:
-    """Return the text that introduces the list, table or code behind a paragraph; empty if it introduces none."""
+    """Return the text that introduces the list, table or code after a paragraph; empty if there is no introduction."""
     if not _INTRODUCES.search(text) and not _CAPTION.match(text):
         return ""
     return _cut(_SENTENCE_BEFORE.split(text)[-1])
@@ -167,7 +167,7 @@ def _cut(text: str) -> str:
 def _with_token_counts(
     text: str, units: Sequence[TextUnit], count_tokens: CountTokens, *, target: int, limit: int
 ) -> list[TextUnit]:
-    """Return the units with their token counts; long ones are cut into sentences, and those into pieces.
+    """Return the units with their token counts; cut long units into sentences, and long sentences into pieces.
 
     A piece may have no tokens: for example, an embedding model ignores private-use characters.
     """
@@ -186,7 +186,7 @@ def _split_long_units(
     cut: Callable[[str, TextUnit], Sequence[TextUnit]],
     limit: int,
 ) -> list[TextUnit]:
-    """Return the units; those with more than `limit` tokens are replaced by their pieces, which are measured."""
+    """Return the units, replacing each unit of more than `limit` tokens by its pieces, whose tokens are counted."""
     drafts = [piece for unit in units for piece in (cut(text, unit) if _is_too_long(unit, limit) else (unit,))]
     known = set(units)
     new = [unit for unit in drafts if unit not in known]
@@ -219,9 +219,9 @@ PAGE_BREAK = "\f"
 """Separator of two pages in a document's text, as in the output of pdftotext."""
 
 _LEAST_SHARE = 1 / 3
-"""Minimum share of the target length that a chunk has if another section follows on the same page."""
+"""Minimum share of the target length for a chunk that is followed by another section on the same page."""
 _PATH_HEADINGS = 3
-"""Headings that are kept of a path, the innermost; with more, the passage itself would be lost among them."""
+"""Number of headings of a path to keep, the innermost ones; with more, the passage itself would get lost among them."""
 
 
 def join_pages(pages: Iterable[Page]) -> str:
@@ -269,7 +269,7 @@ def _chunk(page: Page, units: Sequence[TextUnit], offset: int) -> Chunk:
 
 
 def _confidence(page: Page, start: int, end: int) -> float | None:
-    """Return the confidence of text recognition in a part of a page, None if none of it was recognised."""
+    """Return the confidence of text recognition in a part of a page; None if none of it was recognised."""
     parts = [(min(part.end, end) - max(part.start, start), part.confidence) for part in page.recognised]
     return mean_confidence([(length, confidence) for length, confidence in parts if length > 0])
 
@@ -285,7 +285,7 @@ def _sections(units: Sequence[TextUnit]) -> list[list[TextUnit]]:
 
 
 def _parts(sections: Sequence[list[TextUnit]], least: float, limit: int) -> list[list[TextUnit]]:
-    """Join sections that are too short with the next ones if both fit into a chunk."""
+    """Join sections that are too short with the following ones, if both fit into a chunk."""
     parts: list[list[TextUnit]] = []
     size = 0
     for section in sections:
@@ -319,7 +319,7 @@ def _distribute(units: list[TextUnit], target: int, limit: int) -> Iterable[list
     size, only_headings = 0, True
     for group in _groups(units, limit):
         more = _tokens(group)
-        # Closing the chunk before a group that is mostly beyond the goal keeps the mean of the chunks at the goal.
+        # Closing the chunk before a group that lies mostly beyond the goal keeps the mean chunk length at the goal.
         beyond = size + more / 2 > goal and not only_headings
         if chunk and (beyond or size + more > limit):
             yield chunk
@@ -341,7 +341,7 @@ def _groups(units: Sequence[TextUnit], limit: int) -> list[list[TextUnit]]:
 
 
 EMBED_BATCH = 64
-"""Chunks embedded between two progress reports; they are sorted by length, so that a batch is hardly padded."""
+"""Chunks embedded between two progress reports; they are sorted by length, so that batches need little padding."""
 SECTION_TOKENS = 24
 """Tokens reserved in front of a chunk for the headings above it."""
 
@@ -358,7 +358,7 @@ def cut_pages(
     Yields the progress in characters if there is much to cut.
     """
     (title_tokens,) = embedder.count_tokens([title])
-    # If the context window is small, long headings may push out the end of a passage, but not half of it.
+    # If the context window is small, long headings may push out the end of a passage, but never half of it.
     limit = max(embedder.max_tokens - title_tokens - SECTION_TOKENS, embedder.max_tokens // 2)
     ends = [0, *accumulate(len(page.text) for page in pages)]
     units: list[TextUnit] = []
@@ -388,7 +388,7 @@ def embed_chunks(
 ) -> Generator[IngestEvent, None, Vectors]:
     """Return a vector for each chunk, shape (chunks, dimension); yield the progress events that `at` creates.
 
-    Vectors in `known`, by the text that they were made from, are reused.
+    Vectors in `known`, keyed by their text, are reused.
     """
     texts = embedding_texts(chunks, title)
     new = [text for text in texts if text not in known]
@@ -404,7 +404,7 @@ def embed_documents(
 ) -> Generator[IngestEvent, None, list[Vectors]]:
     """Return the vectors of each document's texts; yield the start of each, then the progress of the longest one.
 
-    Texts of similar length are embedded together, whatever document they are from, so that they are hardly padded.
+    Texts of similar length are embedded together, even from different documents, so that they need little padding.
     """
     for texts, at in documents:
         yield at("embedding", 0, len(texts))

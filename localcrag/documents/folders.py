@@ -1,7 +1,7 @@
-"""Plans what must change to bring a collection up to date with a folder, and watches folders.
+"""Plan the changes that bring a collection up to date with a folder, and watch folders.
 
-Files are recognised by their content. A document belongs to a folder if it is named like one of the folder's files.
-Documents that a person named otherwise, or that existed before, are never renamed or removed because of a file.
+Files are recognised by their content. A document belongs to a folder if it is named after one of the folder's files.
+Documents that a person renamed, or that existed before, are never renamed or removed because of a file.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from localcrag.records.ingest import FolderChange, FolderStatus, GoneFilePolicy,
 class FolderSnapshot:
     """A folder as it was `known`, and as it is now.
 
-    `seen` are the files that exist, `hashed` the checksums of those that are new or look different, `missing` the known
-    files that no longer exist. `contents` maps a checksum to the document with this content. `others` returns the files
-    of other folders with a document's content.
+    `seen` are the files that exist, `hashed` the checksums of new files and of files that look different, `missing` the
+    known files that no longer exist. `contents` maps a checksum to the document with this content. `others` returns the
+    files of other folders with a document's content.
     """
 
     folder: WatchedFolder
@@ -36,7 +36,7 @@ class FolderSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class FileToRead:
-    """A file with new content, and the name under which it is stored; `before` is its last known state."""
+    """A file with new content, and the name under which it will be stored; `before` is its last known state."""
 
     path: str
     name: str
@@ -48,7 +48,7 @@ class FileToRead:
 class FolderPlan:
     """The changes to make.
 
-    First, all at once, documents are removed and renamed, and files recorded and forgotten. Then files are read.
+    First, in one step, documents are removed and renamed, and files are recorded and forgotten. Then files are read.
     `twins` maps the path of a file to that of another file with the same content, which is read instead.
     """
 
@@ -62,7 +62,7 @@ class FolderPlan:
 
 
 def plan_changes(found: FolderSnapshot, now: str) -> FolderPlan:
-    """Return the changes to make; `now` is stored as the time at which missing files disappeared."""
+    """Return the changes to make; `now` is stored as the time at which missing files were first noticed."""
     plan = FolderPlan()
     there = _unchanged_files(found, plan)
     if not found.hashed and not found.missing:
@@ -80,9 +80,10 @@ def plan_changes(found: FolderSnapshot, now: str) -> FolderPlan:
     kept_names: dict[str, str] = {}
     for document, rows in before.items():
         if any(found.folder.prefix + path == document for path in holders.get(document, ())):
-            continue  # True for most documents; with a hundred thousand of them, each step counts.
+            continue  # This is true for most documents; with a hundred thousand of them, each step counts.
         names = {found.folder.name_of(path) for path in holders.get(document, ())}
-        # The file that the document is named after no longer has its content: name it after one that has.
+        # The file that gives the document its name no longer has its content, so name the document after a file that
+        # does.
         if names and document in own and document not in names:
             plan.renames[document] = min(names)
             plan.changes.append(FolderChange(min(names), FolderStatus.RENAMED, was=document))
@@ -90,12 +91,12 @@ def plan_changes(found: FolderSnapshot, now: str) -> FolderPlan:
             kept_names |= _plan_orphaned_document(found, plan, document, rows, own=document in own, now=now)
     for path in found.missing:
         held = found.known[path].document
-        # Another file has its document, or it never had one, so there is nothing left to decide.
+        # Another file has its document, or the file never had one, so there is nothing to decide.
         if held is None or held in holders:
             plan.forget.append(path)
     for path, document in linked.items():
         name, document_now = found.folder.name_of(path), plan.renames.get(document, document)
-        # If a file with this content is missing, this one was moved, and the document is renamed instead.
+        # If a file with this content is missing, this file was moved, and the document is renamed instead.
         if name != document_now and not any(one.path in found.missing for one in before.get(document, ())):
             plan.changes.append(FolderChange(name, FolderStatus.SAME, was=document_now))
     plan.read = [replace(one, name=kept_names.get(one.path, one.name)) for one in plan.read]
@@ -104,7 +105,7 @@ def plan_changes(found: FolderSnapshot, now: str) -> FolderPlan:
 
 
 def _unchanged_files(found: FolderSnapshot, plan: FolderPlan) -> dict[str, str]:
-    """Return the documents of the files that have not changed, as far as is known, by path."""
+    """Return the documents of the files that have not changed as far as is known, by path."""
     there = {}
     for path, one in found.known.items():
         if path in found.missing:
@@ -125,7 +126,7 @@ def _unchanged_files(found: FolderSnapshot, plan: FolderPlan) -> dict[str, str]:
 
 
 def _plan_new_files(found: FolderSnapshot, plan: FolderPlan) -> dict[str, str]:
-    """Plan the new and changed files; return by path the documents of those whose content is in the collection."""
+    """Plan the new and changed files; return, by path, the documents of those whose content the collection has."""
     there: dict[str, str] = {}
     first: dict[str, str] = {}
     for path, sha256 in sorted(found.hashed.items()):
@@ -146,9 +147,9 @@ def _plan_new_files(found: FolderSnapshot, plan: FolderPlan) -> dict[str, str]:
 def _plan_orphaned_document(
     found: FolderSnapshot, plan: FolderPlan, document: str, rows: list[KnownFile], *, own: bool, now: str
 ) -> dict[str, str]:
-    """Plan the changes to a document whose content no file of the folder has any more.
+    """Plan the changes to a document whose content is in no file of the folder any longer.
 
-    Return the path of the file from which it is read again, with its name.
+    Return the path of the file to read it from again, with its name.
     """
     others = found.others(document)
     present = [one.path for one in rows if one.path not in found.missing and one.path in found.hashed]
@@ -198,15 +199,15 @@ def _extension(name: str) -> str:
 
 
 DEBOUNCE_MS, POLL_MS = 1_600, 200
-"""Milliseconds: the longest time to collect changes, and the interval for finding more of them. watchfiles' default of
-50 for the interval would wake a CPU twenty times a second, day and night."""
+"""Milliseconds: the longest time to collect changes, and the interval for finding more of them. watchfiles' default
+interval of 50 would wake a CPU twenty times a second, day and night."""
 
 
 def changed_paths(folders: Sequence[Path], stop: threading.Event, tick: float) -> Iterator[frozenset[Path]]:
     """Yield the paths that changed in these folders and below, or an empty set after `tick` seconds without a change.
 
-    Ends when `stop` is set, or when the system stops watching: a folder is gone, or there is more to watch than it
-    allows (Linux: fs.inotify.max_user_watches). Network drives do not report changes that other computers make.
+    Ends when `stop` is set, or when the system stops watching: a folder is gone, or there are more folders than it can
+    watch (Linux: fs.inotify.max_user_watches). Network drives do not report changes that other computers make.
     """
     try:
         for changes in watchfiles.watch(

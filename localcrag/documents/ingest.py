@@ -1,7 +1,7 @@
-"""Ingest: adds files as documents; workers read them ahead of the embedding model, in order.
+"""Ingest: add files as documents; workers read them in order, ahead of the embedding model.
 
-Yields progress, and one result per file, including files within other files. The module knows no file format, tokenizer
-or database: they are passed in.
+It yields progress, and one result per file, including files within other files. The module knows no file format,
+tokenizer or database: they are passed in.
 
 Documents that have been read are embedded together, a few hundred chunks at a time. Otherwise, short documents would
 leave the embedding model with batches of one. They are stored in one transaction, and only then reported. If a file
@@ -38,10 +38,10 @@ from localcrag.records.restriction import parent_folders
 from localcrag.text.translation import ngettext
 
 EMBED_TOGETHER = 256
-"""Minimum chunks of several documents that are embedded together, if so many have been read."""
+"""Minimum number of chunks from several documents to embed together, if so many have been read."""
 MOST_AHEAD, MOST_MEMORY = 512, 64 * 2**20
-"""Maximum files begun ahead of the embedding model, and approximate bytes that wait for it; a single larger document is
-added nevertheless."""
+"""Maximum number of files begun ahead of the embedding model, and approximate bytes that may wait for it; a single
+larger document is added nevertheless."""
 
 Transaction = Callable[[], AbstractContextManager[object]]
 
@@ -76,7 +76,7 @@ def ingest(
         with ahead, closing(_Group(tools.embedder, shelf, pace, transaction)) as group:
             yield from _embed_and_store(ahead.items(), group)
     finally:
-        # Also after an interruption, so that the next question finds the documents that were stored.
+        # Do this even after an interruption, so that the next question finds the documents that were stored.
         index.refresh()
         index.save()
 
@@ -108,7 +108,7 @@ def _embed_and_store(items: Iterator[PreparedItem | None], group: _Group) -> Gen
 
 
 class _Group:
-    """Documents that are to be stored, and the events between them, in order."""
+    """Documents to be stored, and the events between them, in order."""
 
     def __init__(self, embedder: Embedder, shelf: DocumentShelf, pace: TimeEstimate, together: Transaction) -> None:
         self._embedder, self._shelf, self._pace, self._together = embedder, shelf, pace, together
@@ -165,7 +165,7 @@ class _Group:
             yield result
 
     def _put(self, draft: Draft, vectors: Vectors, seconds: float) -> IngestResult:
-        """Put a document on the shelf; `seconds` is the time that embedding it took."""
+        """Put a document on the shelf; `seconds` is the time that its embedding took."""
         begun = time.perf_counter()
         try:
             twin = self._shelf.twin(draft.sha256, draft.name)
@@ -224,7 +224,7 @@ class Shelf(Protocol):
 
 
 def recut(documents: Sequence[Document], *, shelf: Shelf, embedder: Embedder, chunk_tokens: int) -> int:
-    """Cut documents that have no chunks from their stored text; return how many have chunks now.
+    """Cut documents without chunks from their stored text; return how many of them have chunks now.
 
     Each document is one transaction. Raises StoreError and ModelError.
     """

@@ -1,6 +1,6 @@
 """Read-ahead: worker threads run jobs in parallel and yield the results in order.
 
-The number of jobs begun and the size of the waiting results are limited. Results of the job that is next in order are
+The number of begun jobs and the size of waiting results are limited. Results of the job that is next in order are
 always accepted, so that no deadlock is possible. The module knows neither files nor models.
 """
 
@@ -41,7 +41,7 @@ class _RunningJob(Generic[Item]):
 
 
 class OrderedPrefetch(Generic[Job, Item]):
-    """Jobs that are run ahead. `close` ends the running ones, and discards results that were not consumed."""
+    """Jobs that run ahead. `close` ends the running ones, and discards results that were not consumed."""
 
     def __init__(
         self,
@@ -53,7 +53,7 @@ class OrderedPrefetch(Generic[Job, Item]):
         discard: Callable[[Item], None] = lambda _: None,
         abandon: Callable[[], None] = lambda: None,
     ) -> None:
-        """`work` yields the results of a job, in a worker thread.
+        """Prepare the jobs; `work` yields the results of a job, in a worker thread.
 
         `discard` gets results that were not consumed; `abandon` must end anything that a thread may be waiting for.
         """
@@ -142,7 +142,7 @@ class OrderedPrefetch(Generic[Job, Item]):
 
     def _begin(self) -> tuple[Job, _RunningJob[Item]] | None:
         """Begin the next job as soon as there is room for its results; return None if there are no more jobs."""
-        with self._pulling:  # The next job may be slow to come, and the consumer need not wait for it.
+        with self._pulling:  # The next job may be slow to arrive, and the consumer need not wait for it.
             with self._changed:
                 self._changed.wait_for(lambda: self._stopped or self._exhausted or self._has_room())
                 if self._stopped or self._exhausted:
@@ -185,6 +185,6 @@ class OrderedPrefetch(Generic[Job, Item]):
     def _end(self, there: _RunningJob[Item], error: BaseException | None) -> None:
         with self._changed:
             there.done, there.error = True, error
-            # An error ends everything: no other job is begun.
+            # An error ends everything: no other job begins.
             self._exhausted = self._exhausted or error is not None
             self._changed.notify_all()

@@ -1,4 +1,4 @@
-"""Prepares files for a collection: reads each file and those within it, and cuts its text into chunks.
+"""Prepare files for a collection: read each file and those within it, and cut the text into chunks.
 
 `prepare_upload` yields drafts of documents to be stored, with progress and results. The other functions compute a
 file's checksum and title, unpack the files within it, and find pages without text.
@@ -37,14 +37,14 @@ def file_stamp(upload: Upload) -> Stamp | None:
 
 
 def is_unchanged(upload: Upload, before: Stamp | None, sha256: str) -> bool:
-    """Return whether a file has not been written to since `before`, when it had the checksum `sha256`."""
+    """Return whether a file has not been written to since `before`, when its checksum was `sha256`."""
     now = file_stamp(upload)
     if before is None or now is None or replace(before, ctime_ns=now.ctime_ns) != now:
         return False
     if before == now:
         return True
     try:
-        # Only ctime differs: the file was renamed, or its permissions changed, or it was written to and its time was
+        # Only ctime differs: the file was renamed, its permissions changed, or it was written to and its time was
         # reset.
         return checksum(upload) == sha256
     except UnreadableDocument:
@@ -67,7 +67,7 @@ def checksum(upload: Upload) -> str:
 
 
 MOST_MEMBERS, MOST_BYTES = 20_000, 2 * 10**9
-"""Maximum number and total bytes of the files within one added file, including those within others."""
+"""Maximum number and total bytes of the files within one added file, counting nested files."""
 DEEPEST = 3
 """Maximum nesting of files, such as an e-mail in an archive that is attached to another e-mail."""
 
@@ -83,18 +83,18 @@ class UnpackLimits:
     size: int = MOST_BYTES
 
     def take(self, member: Member, whole: str) -> None:
-        """Subtract a file from the room. Raises UnreadableDocument if there is not enough room for it."""
+        """Subtract a file from the remaining room. Raises UnreadableDocument if there is not enough room for it."""
         self.members -= 1
         self.size -= len(member.data)
         if self.members < 0 or self.size < 0:
             raise UnreadableDocument(
-                f"{whole} holds more than {MOST_MEMBERS:,} files or {MOST_BYTES / 1e9:.0f} GB, and was added up to "
-                "there. Unpack it, and add the folder."
+                f"{whole} contains more than {MOST_MEMBERS:,} files or {MOST_BYTES / 1e9:.0f} GB, so only part of it "
+                "was added. Unpack it, and add the folder."
             )
 
 
 def lost_pages_warning(pages: Sequence[int]) -> str:
-    """Return the warning about these pages without text; `pages` has at least one."""
+    """Return the warning about these pages without text; `pages` must not be empty."""
     return ngettext(
         "Page %(pages)s holds no text (a scan?): it cannot be found or quoted.",
         "Pages %(pages)s hold no text (scans?): they cannot be found or quoted.",
@@ -104,7 +104,7 @@ def lost_pages_warning(pages: Sequence[int]) -> str:
 
 
 def waiting_pages_note(pages: Sequence[int]) -> str:
-    """Return the note about these pages, which wait for text recognition; `pages` has at least one."""
+    """Return the note about these pages, which wait for text recognition; `pages` must not be empty."""
     return ngettext(
         "Page %(pages)s is a picture: it can be found as soon as its text is recognised.",
         "Pages %(pages)s are pictures: they can be found as soon as their text is recognised.",
@@ -129,7 +129,7 @@ def waiting_and_lost_pages(
 def no_text_error(name: str, unread: Sequence[int]) -> str:
     """Return the error for a document without searchable text; `unread` are its pages that were not read."""
     if not unread:
-        return f"{name} holds no text that could be searched."
+        return f"{name} contains no text that could be searched."
     return (
         f"{name} holds no text: its pages are pictures or lettering without meaning (a scan?), and text recognition is "
         "turned off. Turn it on (the setting read_scans), and add the file again."
@@ -142,9 +142,10 @@ def page_ranges(pages: Iterable[int]) -> str:
 
 
 TITLE_PAGES = 3
-"""Number of a document's first pages on which its title may be."""
+"""Number of pages, from the first one, that may contain a document's title."""
 LEAST_RUNNING_PAGES = 3
-"""Minimum pages that begin or end with the same line for it to be a header or footer; in long documents, a third."""
+"""Minimum number of pages that begin or end with the same line for it to be a header or footer; in long documents, a
+third of the pages."""
 
 
 def document_title(stated: str | None, pages: Sequence[Page], name: str) -> str:
@@ -188,7 +189,7 @@ def _without_digits(line: str) -> str:
 
 
 KEPT_FILE_TYPES = (PDF_TYPE, "image/")
-"""Media types of documents whose file is kept, too, because their pages are displayed as pictures."""
+"""Media types of documents whose file is also kept, because their pages are displayed as pictures."""
 CHARACTER_BYTES, CHUNK_BYTES, EVENT_BYTES = 3, 1_000, 500
 """Approximate bytes of memory for a character, a chunk and an event; chunks contain the text a second time."""
 
@@ -201,7 +202,7 @@ wrong."""
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadingTools:
-    """Functions and settings to read and cut files; several threads use all of them.
+    """Functions and settings to read and cut files; several threads use them at once.
 
     `find` returns a document of the collection, and `as_file` provides the files that are within others. `unlock` opens
     files that come with a password. With `read_scans`, pages that are pictures wait for text recognition (scans.py).
@@ -267,13 +268,13 @@ def memory_size(item: PreparedItem) -> int:
 
 
 def discard_item(item: PreparedItem) -> None:
-    """Discard an item that is not needed any more, and close the file that was lent to it."""
+    """Discard an item that is no longer needed, and close the file that was lent to it."""
     if isinstance(item, Draft):
         item.lent.close()
 
 
 def prepare_upload(upload: Upload, progress: FileProgress, tools: ReadingTools) -> Generator[PreparedItem, None, None]:
-    """Yield the outcome of a file and of those within it: progress, drafts to be stored, results without a draft."""
+    """Yield the outcome for a file and those within it: progress, drafts to be stored, results without a draft."""
     with ExitStack() as lent:
         yield from _prepare(upload, progress, tools, UnpackLimits(), lent)
     yield Finished(upload)
@@ -282,7 +283,7 @@ def prepare_upload(upload: Upload, progress: FileProgress, tools: ReadingTools) 
 def _prepare(
     upload: Upload, progress: FileProgress, tools: ReadingTools, room: UnpackLimits, lent: ExitStack, *, depth: int = 0
 ) -> Generator[PreparedItem, None, None]:
-    """Prepare a file and those within it, limited by `room`; the file is itself nested in `depth` others."""
+    """Prepare a file and the files within it, limited by `room`; the file itself is nested in `depth` others."""
     begun = time.perf_counter()
     try:
         yield progress.at("reading", 0, None)
@@ -358,7 +359,7 @@ class _Reading:
     replaces: bool
 
     def check(self) -> None:
-        """Raise UnreadableDocument if the file has changed by now: parts of both versions would be stored as one."""
+        """Raise UnreadableDocument if the file has changed since: parts of both versions would be stored as one."""
         if not is_unchanged(self.upload, self.stamp, self.sha256):
             raise UnreadableDocument(
                 f"{self.upload.name} was changed or removed while it was read. Add it again when nothing writes to it "
@@ -417,7 +418,7 @@ def _read(document: OpenDocument, progress: FileProgress) -> Generator[IngestPro
 
 
 def _changed(upload: Upload) -> str | None:
-    """Return the day of the last change of an original file, None for files of other origin."""
+    """Return the day of an original file's last change; None for other files."""
     try:
         return file_date(upload.path.stat().st_mtime) if upload.original else None
     except OSError:

@@ -1,4 +1,4 @@
-"""Text recognition of pages that are pictures, and storing their text in the collection.
+"""Text recognition of pages that are pictures; their text is stored in the collection.
 
 `Recogniser` runs the processes, which pause while questions are answered. `read_scans` reads the pages of a collection
 that wait for text recognition.
@@ -30,11 +30,11 @@ from localcrag.text.translation import ngettext
 
 MODULE = "localcrag.documents.ocr"
 PATIENCE = 300.0
-"""Seconds to wait for the lines of a picture to be found, or for a few of them to be read."""
+"""Seconds to wait until the lines of a picture are found, or a few of them are read."""
 
 
 class Recogniser(ProcessPool):
-    """Processes that each read one page's picture at a time, and are started when they are needed."""
+    """Processes that each read one page's picture at a time, and are started when needed."""
 
     def __init__(self, patience: float = PATIENCE) -> None:
         super().__init__(MODULE, patience)
@@ -42,7 +42,7 @@ class Recogniser(ProcessPool):
     def read(self, picture: bytes, what: str, *, threads: int = 0, checkpoint: Callable[[], None]) -> ScannedPage:
         """Return the text of a page's picture (PNG); `what` is the page's name in errors.
 
-        `checkpoint` is called every few lines: it may wait, and an error that it raises ends the reading. `threads` is
+        `checkpoint` is called every few lines: it may wait, and if it raises an error, the reading ends. `threads` is
         the number of CPU threads; 0 means one per core. Raises UnreadableDocument. Several threads may call this at
         once.
         """
@@ -73,13 +73,13 @@ STORE_INTERVAL_FACTOR = 20
 
 
 LEAST_CONFIDENT, LEAST_CERTAIN = 0.9, 0.5
-"""Minimum confidence of the text read on a page, and of everything there that looks like a line.
+"""Minimum confidence of the text read on a page, and of everything on it that looks like a line.
 
 Legible text, however small, pale or blurred, is read with a confidence of 0.95 and more. Letters of other scripts are
 read with less than 0.9, or most of them are not read at all (scripts/lab/measuring/measure_ocr.py).
 """
 RECOGNISED_SCRIPTS = frozenset(("LATIN", "CJK", "HIRAGANA", "KATAKANA", "FULLWIDTH", "HALFWIDTH", "DIGIT"))
-"""Scripts that are recognised, by the first word in the Unicode names of their letters."""
+"""Scripts that are recognised, named by the first word in the Unicode names of their letters."""
 
 
 OpenScanned = Callable[[Path, str, Mapping[int, ScannedPage]], OpenDocument]
@@ -120,7 +120,7 @@ class _ScanProgress:
 
 @dataclass(slots=True)
 class _DocumentScan:
-    """A document, and the results of its pages since reading began."""
+    """A document, and the results of its pages since the reading began."""
 
     document: Document
     original: bytes
@@ -134,7 +134,7 @@ class _DocumentScan:
 
 @dataclass(frozen=True, slots=True)
 class _PageResult:
-    """The result of a page; if `page` is None, the document's last page has been yielded before."""
+    """The result of a page; if `page` is None, the document's last page has already been yielded."""
 
     reading: _DocumentScan
     page: int | None
@@ -145,15 +145,14 @@ class _PageResult:
 def read_scans(parts: ScanTools) -> Generator[IngestEvent, None, None]:
     """Read the pages that wait in a collection, including new ones; yield progress and one result per document.
 
-    Raises StoreError and ModelError, and what `read_page` raises, except DocumentError.
+    Raises StoreError and ModelError, and the errors of `read_page` except DocumentError.
     """
     pace = _ScanProgress()
     seen: set[int] = set()
     while documents := [one for one in parts.shelf.documents() if one.id not in seen]:
         pace.waiting = sum(one.waiting for one in documents)
         seen.update(one.id for one in documents)
-        # A single page ahead is enough: the result of a page is small, but each job keeps its document's file in
-        # memory.
+        # One page ahead is enough: a page's result is small, but each job keeps its document's file in memory.
         bounds = Bounds(parts.workers, parts.workers + 1, parts.workers + 1)
         jobs = _waiting_pages(documents, parts)
         with OrderedPrefetch(jobs, lambda job: _page(job, parts), bounds, abandon=parts.abandon) as ahead:
@@ -162,10 +161,10 @@ def read_scans(parts: ScanTools) -> Generator[IngestEvent, None, None]:
 
 
 def _waiting_pages(documents: Sequence[Document], parts: ScanTools) -> Iterator[tuple[_DocumentScan, int | None]]:
-    """Yield each page that waits, and None behind the last page of a document."""
+    """Yield each waiting page, and None after the last page of a document."""
     for document in documents:
         original = parts.shelf.original(document)
-        if original is not None:  # Otherwise it was deleted before its turn.
+        if original is not None:  # Otherwise the document was deleted before its turn.
             reading = _DocumentScan(document, original)
             yield from ((reading, page) for page in parts.shelf.waiting(document))
             yield reading, None
@@ -174,7 +173,7 @@ def _waiting_pages(documents: Sequence[Document], parts: ScanTools) -> Iterator[
 def _store_results(
     items: Iterator[_PageResult | None], document: Document, parts: ScanTools, pace: _ScanProgress
 ) -> Generator[IngestEvent, None, None]:
-    """Put the pages that were read into their documents; `document` is the first of them."""
+    """Put the recognised pages into their documents; `document` is the first of them."""
     try:
         for item in items:
             if item is None:
@@ -195,7 +194,7 @@ def _store_results(
 
 
 def _store_result(item: _PageResult, parts: ScanTools, pace: _ScanProgress) -> Generator[IngestEvent, None, None]:
-    """Record the result of a page, and put it into its document unless that was done recently; or end the document."""
+    """Record a page's result, and update its document unless that was done recently; or finish the document."""
     reading = item.reading
     if item.page is None:
         yield pace.progress(reading.document)
@@ -210,7 +209,7 @@ def _store_result(item: _PageResult, parts: ScanTools, pace: _ScanProgress) -> G
         reading.read[item.page] = item.read
         pace.done += 1
     yield pace.progress(reading.document)
-    # Storing takes longer as the text grows, so the interval is a multiple of the time that it took.
+    # Storing takes longer as the text grows, so the interval is a multiple of the time that storing took.
     if time.perf_counter() - reading.put > STORE_INTERVAL_FACTOR * reading.putting:
         begun = time.perf_counter()
         yield from _put_text(reading, parts, pace)
@@ -219,7 +218,7 @@ def _store_result(item: _PageResult, parts: ScanTools, pace: _ScanProgress) -> G
 
 
 def _page(job: tuple[_DocumentScan, int | None], parts: ScanTools) -> Generator[_PageResult, None, None]:
-    """Read a page and store its text; runs in a thread of its own."""
+    """Read a page and store its text; runs in a separate thread."""
     reading, page = job
     if page is None or reading.failed:
         yield _PageResult(reading, None)
@@ -238,13 +237,13 @@ def _page(job: tuple[_DocumentScan, int | None], parts: ScanTools) -> Generator[
 
 
 def _is_legible(read: ScannedPage) -> bool:
-    """Return whether the text of a page can be trusted; a drawing, on which nothing was read, is not refused."""
+    """Return whether the text of a page can be trusted; a drawing on which nothing was read is not refused."""
     confidence, certainty = read.confidence, read.certainty
     return confidence is None or certainty is None or (confidence >= LEAST_CONFIDENT and certainty >= LEAST_CERTAIN)
 
 
 def _illegible_error(what: str, text: str) -> str:
-    """Return the error for a page whose letters are not recognised; `text` is the other text of the document."""
+    """Return the error for a page whose letters are not recognised; `text` is the document's other text."""
     names = Counter(unicodedata.name(letter, "").split(" ")[0] for letter in text if letter.isalpha())
     script = max(names, key=lambda name: names[name], default="")
     script_note = (
@@ -259,7 +258,7 @@ def _illegible_error(what: str, text: str) -> str:
 
 
 def _put_text(reading: _DocumentScan, parts: ScanTools, pace: _ScanProgress) -> Generator[IngestEvent, None, int]:
-    """Put the text that has been read so far into the document; return its number of chunks."""
+    """Put the text read so far into the document; return its number of chunks."""
     document = reading.document
     read = parts.shelf.read(document)
     with parts.as_file(Member(document.name, reading.original)) as path:

@@ -34,7 +34,7 @@ KEYS = (
     ("seconds", ALL),
     ("prompt_tokens", ALL),
 )
-"""Figures of a verdict: a metric, and the group of questions that it is taken over."""
+"""Key figures of a verdict: a metric, and the group of questions that it covers."""
 
 
 Counts = dict[AnswerLocation, dict[Action, int]]
@@ -43,7 +43,7 @@ Counts = dict[AnswerLocation, dict[Action, int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyFigure:
-    """One of KEYS under two configurations, each over the questions that it applies to.
+    """One key figure under two configurations, each over the questions that it applies to.
 
     `ratio` is second / first, over the questions that it applies to in both; None if the first is 0.
     """
@@ -86,7 +86,7 @@ class Losses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownText:
-    """A text with its relevance, None if it was not scored; `holds` is whether it contains an accepted answer."""
+    """A text with its relevance, None if it was not scored; `holds` tells whether it contains an accepted answer."""
 
     where: str
     relevance: float | None
@@ -99,7 +99,8 @@ class ShownText:
 class Worst:
     """A question that went wrong.
 
-    `first_right` is whether the first configuration got it right; None if this is the first, or did not ask it.
+    `first_right` tells whether the first configuration got it right; None if this is the first one, or if that one did
+    not ask it.
     """
 
     id: str
@@ -151,7 +152,7 @@ class Figures:
 
 
 WORST = 20
-"""Number of worst questions: as many as a person reads through."""
+"""Number of worst questions to list: as many as a person will read."""
 
 
 def worst(evaluation: Evaluation, name: str, first: str) -> tuple[Worst, ...]:
@@ -215,7 +216,7 @@ def _evidence(question: Question, run: Run) -> tuple[ShownText, ...]:
 
 
 FEWEST_ABLATED = 3
-"""Minimum number of an ablation's configurations for each to be compared with the one before it."""
+"""Minimum number of configurations in an ablation for each to be compared with the previous one."""
 
 Values = Mapping[str, Mapping[str, Mapping[str, float]]]
 """Values by configuration, metric and question id."""
@@ -255,13 +256,13 @@ def figures(evaluation: Evaluation) -> Figures:
 
 
 def _full(asked: Sequence[str]) -> str | None:
-    """Return the name of the configuration with all of localcrag and the settings in use, or else of the last one."""
+    """Return the configuration with all of localcrag and the current settings, or else the last configuration."""
     known = (FULL, ablations()[-1].name, *asked[-1:])
     return next((name for name in known if name in asked), None)
 
 
 def verdict(values: Values, groups: Mapping[str, set[str]], first: str, second: str) -> ComparisonVerdict:
-    """Return the key figures of two configurations, without those that apply to no question."""
+    """Return the key figures of two configurations, without figures that apply to no question."""
     found = (_key(values, groups, (first, second), *key) for key in KEYS)
     return ComparisonVerdict(first=first, second=second, figures=tuple(one for one in found if one.first or one.second))
 
@@ -320,7 +321,7 @@ def paired(values: Values, groups: Mapping[str, set[str]], first: str, second: s
 
 
 def _steps(asked: Sequence[str]) -> list[tuple[str, str]]:
-    """Return each configuration of an ablation with the one before it; empty if this is no ablation."""
+    """Return each configuration of an ablation with the previous one; empty if the evaluation is not an ablation."""
     order = [configuration.name for configuration in ablations()]
     there = [name for name in order if name in asked]
     return list(pairwise(there)) if len(there) >= FEWEST_ABLATED else []

@@ -1,11 +1,11 @@
-"""Calibration: fit relevances and thresholds to labels, and measure what they change on others.
+"""Calibration: fit relevances and thresholds to labels, and measure the change on other labels.
 
 The first part chooses the threshold `upper` by a criterion: F1, web rate or cost. The next parts fit the probabilities
 (Platt scaling), choose `lower` and `strip`, and compare the new calibration with the active one by cross-validation.
-`fit_calibration` does all of it.
+`fit_calibration` does all of this.
 
-A question counts by its best passage, as under the policy `max`: it is CORRECT if the relevance of this passage reaches
-`upper`. Everywhere, `there` says whether one of the retrieved passages answers the question.
+A question is judged by its best passage, as under the policy `max`: it is CORRECT if the relevance of this passage
+reaches `upper`. In this module, `there` tells whether one of the retrieved passages answers the question.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def accuracy(correct: Marks, there: Marks) -> float:
 
 
 def web_rate(correct: Marks) -> float:
-    """Return the share of questions that are not CORRECT, and so go to the web if it may be asked."""
+    """Return the share of questions that are not CORRECT, and so go to the web if web search is allowed."""
     return float(np.mean(~correct))
 
 
@@ -88,9 +88,9 @@ def cost(correct: Marks, there: Marks, wrong_cost: float) -> float:
 def choose_upper(best: Floats, there: Marks, criterion: Criterion) -> float:
     """Return the best of UPPERS by the criterion; `best` is each question's best relevance.
 
-    F1 takes the highest F1, COST the lowest cost; of equal thresholds, the middle one is returned, which is the
-    farthest from both kinds of question. WEB_RATE takes the highest threshold whose web rate does not exceed the
-    target, or the lowest threshold if all exceed it.
+    F1 chooses the highest F1, COST the lowest cost; in a tie, the middle threshold is returned, which is farthest from
+    both kinds of question. WEB_RATE chooses the highest threshold whose web rate does not exceed the target, or the
+    lowest threshold if all exceed it.
     """
     decided = best[None, :] >= UPPERS[:, None]
     if criterion.kind is CriterionKind.WEB_RATE:
@@ -131,13 +131,14 @@ def predict(fitted: Logistic, features: Floats) -> Floats:
 
 
 MOST_MISSED = 0.1
-"""Maximum share of answerable questions called INCORRECT: the documents are then ignored, and the answer is lost."""
+"""Maximum share of answerable questions that may be called INCORRECT: then the documents are ignored, and the answer
+is lost."""
 MOST_LOST = 0.1
-"""Maximum share of passages whose answer is dropped: that loses the answer, a needless sentence only adds to the
-prompt."""
+"""Maximum share of passages whose answer may be dropped: that loses the answer, while a needless sentence only
+lengthens the prompt."""
 NEGLIGIBLE_DIFFERENCE = 0.01
-"""Difference in the objective that is ignored: about a standard error of 1,600 decisions, sqrt(0.85 * 0.15 / 1600) =
-0.009."""
+"""Difference in the objective that is ignored: about one standard error for 1,600 decisions, sqrt(0.85 * 0.15 /
+1600) = 0.009."""
 STEPS = np.round(np.arange(0.02, 0.985, 0.01), 2)
 """Candidates for the thresholds `lower` and `strip`."""
 
@@ -153,7 +154,7 @@ class ThresholdStep:
 
 
 def sweep_lower(best: Floats, there: Marks, weights: Floats) -> list[ThresholdStep]:
-    """Return for each threshold the shares of questions without and with an answer that are called INCORRECT."""
+    """Return for each threshold the shares of questions, without and with an answer, that are called INCORRECT."""
     steps = []
     for threshold in STEPS:
         below = best < threshold
@@ -183,7 +184,7 @@ def sweep_strip(relevances: Floats, marks: Marks, passages: Places, weights: Flo
 
 
 def choose(steps: list[ThresholdStep], default: float) -> float:
-    """Return the admissible threshold with the highest objective, and the highest of equal ones.
+    """Return the admissible threshold with the highest objective; in a tie, the highest one.
 
     The default is kept if it is admissible and about as good, or if no threshold is admissible.
     """
@@ -198,7 +199,7 @@ def choose(steps: list[ThresholdStep], default: float) -> float:
 
 
 FOLDS = 5
-"""Folds of the cross-validation."""
+"""Number of folds of the cross-validation."""
 RESAMPLES = 1000
 """Resamples of a bootstrap: the number that Efron and Tibshirani (1993, chapter 13) ask for in a percentile
 interval."""
@@ -235,11 +236,11 @@ class ScoredQuestions:
 
     @property
     def counted(self) -> Places:
-        """Numbers of the questions that have passages to decide on."""
+        """Indices of the questions that have passages to decide on."""
         return np.array([number for number, own in enumerate(self.own) if len(own)], dtype=np.intp)
 
     def best(self, relevances: Floats) -> Floats:
-        """Return each question's best relevance, NaN if it has no passage to decide on."""
+        """Return each question's best relevance; NaN if it has no passage to decide on."""
         return np.array([relevances[own].max() if len(own) else np.nan for own in self.own])
 
 
@@ -284,9 +285,9 @@ def cross_validated(data: ScoredQuestions, criterion: Criterion, seed: int) -> P
 
 
 def _folds(there: Marks, seed: int) -> Iterator[tuple[Places, Places]]:
-    """Yield the numbers of questions to fit on and to predict, so that every fold has both kinds of question.
+    """Yield the indices of questions to fit on and to predict, so that every fold has both kinds of question.
 
-    GroupKFold would divide the rows by question as well, but without regard to the kinds.
+    GroupKFold would also divide the rows by question, but without regard to the kinds.
     """
     yield from StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(np.zeros((len(there), 1)), there)
 
@@ -356,8 +357,8 @@ def _change(
 
 
 FEWEST_ROWS = 50
-"""Minimum number of labelled passages, and of strips: with fewer, the four coefficients reflect chance more than the
-documents."""
+"""Minimum number of labelled passages, and of labelled strips: with fewer, the four coefficients reflect chance more
+than the documents."""
 FEWEST_QUESTIONS = FOLDS
 """Minimum number of questions of each kind, so that each fold has one."""
 
@@ -402,7 +403,7 @@ def fit_calibration(
     except ValueError as error:
         raise EvaluationError(
             "These labels cannot calibrate the scorer: passages that are labelled relevant have lower scores than the "
-            f"others ({error}). Look at the labels: they say the opposite of what the scorer finds."
+            f"others ({error}). Check the labels: they contradict the scorer."
         ) from error
     counted = data.counted
     best, there = data.best(predict(passage, data.features))[counted], data.there[counted]

@@ -2,8 +2,8 @@
 
 A passage of a document is relevant if it contains an accepted answer and comes from a document that the set names (if
 it names any). A passage that contains the answer but comes from another document is left out, because its relevance is
-unknown. So is a local passage that contains an answer which, by the labels, only the web has. A recorded web result is
-relevant if it contains the answer.
+unknown. The same applies to a local passage with an answer that only the web has according to the labels. A recorded
+web result is relevant if it contains the answer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from localcrag.text.words import overlap
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """The parts that retrieve and score: no language model, no web."""
+    """The parts for retrieval and scoring, without a language model and the web."""
 
     embedder: Embedder
     scorer: Scorer
@@ -42,7 +42,7 @@ def score_question(
 ) -> tuple[list[LabelledScore], list[LabelledStrip]]:
     """Return the scores of the passages retrieved for a question, and of the strips of relevant local passages.
 
-    A follow-up is made standalone by rule. Raises ModelError and StoreError.
+    A rule makes follow-ups standalone. Raises ModelError and StoreError.
     """
     asked = standalone(question)
     found = hybrid_search(
@@ -56,7 +56,7 @@ def score_question(
     )
     web = search.to_passages(asked, question.web, embedder=parts.embedder)
     labelled = [(passage, relevant) for passage in (*found, *web) if (relevant := label(passage, question)) is not None]
-    # As in the flow, prompt injections are screened out before scoring.
+    # As in the flow, prompt injections are removed before scoring.
     passages = injection.screened(passage for passage, _ in labelled)
     logits = parts.scorer.logits(asked, [passage.in_context for passage in passages]).tolist()
     scores = [
@@ -77,7 +77,7 @@ def score_question(
 
 
 def standalone(question: Question) -> str:
-    """Return the standalone question, which is made by rule because no language model is used."""
+    """Return the standalone question, made by a rule because no language model is used."""
     if not question.history:
         return question.question
     by_rule = condense.rewrite_by_rule(question.question, question.history)
@@ -85,7 +85,7 @@ def standalone(question: Question) -> str:
 
 
 def label(passage: Passage, question: Question) -> bool | None:
-    """Return whether a passage is relevant; None if the labels do not tell."""
+    """Return whether a passage is relevant; None if the labels do not show it."""
     if not contains_answer(passage.text, question.answers):
         return False
     if passage.origin is Origin.WEB:
@@ -103,7 +103,7 @@ def _strips(
     parts: Retrieval,
     settings: Settings,
 ) -> list[LabelledStrip]:
-    """Return the strips of relevant passages, except passages in which no single strip contains the answer."""
+    """Return the strips of relevant passages, leaving out passages in which no single strip contains the answer."""
     cut = [
         split_into_strips(passage.text, settings.strip_mode, window_words=settings.window_words)
         for passage, _ in relevant
@@ -125,7 +125,7 @@ def _strips(
 def scores_of_labels(labels: Iterable[Label], scorer: str) -> tuple[list[LabelledScore], int]:
     """Return the scores of labels, given oldest first, and the number of labels left out.
 
-    A label is left out if it has no score, or the score of another scorer. If a passage was labelled again for the same
+    A label is left out if it has no score, or a score from another scorer. If a passage was labelled again for the same
     question, the newest label counts.
     """
     kept: dict[tuple[str, str], LabelledScore] = {}

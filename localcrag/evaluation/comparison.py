@@ -1,4 +1,4 @@
-"""A comparison of two evaluations of the same questions: their figures, and changed questions."""
+"""A comparison of two evaluations of the same questions: their figures, and questions that changed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class OutcomeChange(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuestionOutcome:
-    """A question's run in short; `cause` is what went wrong, None if the run is right."""
+    """A short form of a question's run; `cause` tells what went wrong, None if the run is right."""
 
     action: Action | None
     rule: str
@@ -56,7 +56,7 @@ class Changed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Differing:
-    """A setting, model or version that differs between the two."""
+    """A setting, model or version that differs between the two evaluations."""
 
     name: str
     before: str
@@ -67,7 +67,7 @@ class Differing:
 class Comparison:
     """A comparison of two evaluations; `questions` were asked in both.
 
-    `only_before` and `only_after` were asked in one of them, or are worded or labelled differently in the other.
+    `only_before` and `only_after` were asked in only one of them, or are worded or labelled differently in the other.
     """
 
     before: About
@@ -92,7 +92,7 @@ def compare(before: Side, after: Side) -> Comparison:
     if not both:
         raise EvaluationError(
             f"The evaluations {before[0].about.id} and {after[0].about.id} have no question in common that was asked "
-            "in both: compare two of the same evaluation set."
+            "in both. Compare two evaluations of the same set."
         )
     questions = [pairs[name][0] for name in both]
     first, second = _names(before, after)
@@ -124,7 +124,7 @@ def _same(one: Question, other: Question) -> bool:
 
 
 def _names(before: Side, after: Side) -> tuple[str, str]:
-    """Return names for the two: the configurations', or the evaluations' if these are equal, or one name for both."""
+    """Return names for the two sides: the configurations' names, or if these are equal, the evaluations'."""
     if before[1] != after[1]:
         return before[1], after[1]
     first, second = before[0].about.id, after[0].about.id

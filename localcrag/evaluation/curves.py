@@ -32,7 +32,7 @@ BINS = 10
 
 
 def auc(marks: Marks, scores: Floats) -> float:
-    """Return the probability that a marked score is above an unmarked one; ties count half (NaN with only one kind).
+    """Return the probability that a marked score is above an unmarked one; ties count half (NaN for a single kind).
 
     It is computed from the sum of ranks (Mann and Whitney 1947). scikit-learn's roc_auc_score gives the same, but takes
     100 times as long for a few hundred scores, and a bootstrap needs thousands.
@@ -76,7 +76,7 @@ LENGTHS = ((1, 1), (2, 3), (4, 6), (7, 10), (11, None))
 
 @dataclass(frozen=True, slots=True)
 class RelevanceBin:
-    """Passages whose relevance is in low..high: their number, mean relevance, and the share that contains an answer."""
+    """Passages with a relevance in low..high: their number, mean relevance, and the share that contains an answer."""
 
     low: float
     high: float
@@ -89,7 +89,7 @@ class RelevanceBin:
 class Reliability:
     """Relevances compared with the share of passages that contain an answer.
 
-    `error` is the expected calibration error (Guo et al. 2017, section 2), over `passages` of `questions`.
+    `error` is the expected calibration error (Guo et al. 2017, section 2) over `passages` of `questions`.
     """
 
     bins: tuple[RelevanceBin, ...]
@@ -101,7 +101,7 @@ class Reliability:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdPoint:
-    """The decisions under a pair of thresholds; all shares are of the same questions."""
+    """The decisions under a pair of thresholds; all shares refer to the same questions."""
 
     upper: float
     lower: float
@@ -112,7 +112,7 @@ class ThresholdPoint:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """The decisions under other thresholds than the active ones.
+    """The decisions under thresholds other than the active ones.
 
     Along `uppers`, the active lower threshold is kept, or lowered with upper.
     """
@@ -126,7 +126,7 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """Passages of `least` to `most` strips: the share of strips kept, and the share kept of strips with an answer."""
+    """Passages of `least` to `most` strips: the share kept of all strips, and of strips with an answer."""
 
     least: int
     most: int | None
@@ -138,8 +138,8 @@ class Length:
 def relevance_reliability(pairs: Pairs) -> Reliability | None:
     """Return relevances compared with the share of passages that contain an answer; None if no passage was scored.
 
-    A passage of the documents contains one if an accepted string is in it and, if the question names documents, it is
-    from one of these. For a question that the documents do not answer, no passage contains one.
+    A document's passage contains an answer if it contains an accepted string and comes from one of the documents that
+    the question names, if any. If the documents do not answer the question, no passage contains an answer.
     """
     scored = [(question, run) for question, run in pairs if local(run) and is_scored(run.passages)]
     if not scored:
@@ -218,6 +218,6 @@ def _by_passage(run: Run) -> Iterable[list[tuple[bool, str]]]:
     passages: dict[str, list[tuple[bool, str]]] = {}
     for strip in run.strips:
         passages.setdefault(strip.passage, []).append((strip.kept, strip.text))
-    # Passages that were used whole say nothing about the selection of strips.
+    # Passages that were used whole tell nothing about the selection of strips.
     whole = any(strip.reason is StripReason.WHOLE for strip in run.strips)
     return [] if whole else passages.values()

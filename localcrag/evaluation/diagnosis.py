@@ -1,7 +1,7 @@
 """Error diagnosis: rules that find the first step at which a question's accepted answer was lost.
 
 An accepted string is followed through the passages, the evidence, the model's text and the answer. The rules do not
-recognise the same meaning in other words. A cause is therefore where a person should look first, not a verdict.
+recognise the same meaning in other words. So a cause shows where to look first; it is not a verdict.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from localcrag.records.wording import compare_with_thresholds
 from localcrag.text.places import SheetRow, place_name
 
 MIN_SHARED_F1 = 0.5
-"""Minimum token F1 at which an answer without an accepted string may be right in other words ("5 May" for "May 5,
-1990")."""
+"""Minimum token F1 for an answer without an accepted string to count as possibly right ("5 May" for "May 5, 1990")."""
 
 
 class Cause(StrEnum):
@@ -97,8 +96,8 @@ def _trace_answer(question: Question, run: Run) -> Loss:
 def severity(question: Question, run: Run, loss: Loss) -> tuple[float, ...]:
     """Return a sort key that puts the worst questions first.
 
-    Wrong answers and inventions come before needless abstentions. Within each, losses that may be an error of the label
-    come last, and answers that nothing marks as doubtful come first. Then the highest relevance comes first.
+    Wrong and made-up answers come before needless abstentions. Within each kind, answers that nothing marks as doubtful
+    come first, and losses that may be a label's error come last. Ties are sorted by relevance, highest first.
     """
     marked = not _shown_as_certain(run) if question.answers else not unmarked_invention(question, run)
     return not run.answered, loss.cause is Cause.GOLD, marked, -(run.max_relevance or 0.0)
@@ -209,7 +208,7 @@ def _shown_as_certain(run: Run) -> bool:
 
 
 def best_passage(run: Run, answers: Sequence[str]) -> GradedPassage | None:
-    """Return the passage to show: the most relevant one or, without scores, the first that contains an answer."""
+    """Return the passage to show: the most relevant one or, without scores, the first with an answer."""
     if not run.passages:
         return None
     if is_scored(run.passages):

@@ -35,14 +35,14 @@ def normalised(text: str) -> str:
 def contains_answer(text: str, answers: Sequence[str]) -> bool:
     """Return whether a text contains one of the answers, as whole words.
 
-    An answer that normalises to nothing never counts.
+    An answer that is empty after normalisation never counts.
     """
     padded = f" {normalised(text)} "
     return any(f" {answer} " in padded for answer in map(normalised, answers) if answer)
 
 
 def answer_match(question: Question, run: Run) -> float | None:
-    """Return whether an accepted answer is in the answer.
+    """Return whether the answer contains an accepted answer.
 
     Quotations in an abstention or an uncertain answer do not count.
     """
@@ -52,14 +52,14 @@ def answer_match(question: Question, run: Run) -> float | None:
 
 
 def exact_match(question: Question, run: Run) -> float | None:
-    """Return whether the answer is an accepted one and nothing else."""
+    """Return whether the answer is exactly an accepted answer."""
     if not question.answers:
         return None
     return float(run.answered and normalised(answer_text(run)) in {normalised(answer) for answer in question.answers})
 
 
 def token_f1(question: Question, run: Run) -> float | None:
-    """Return the harmonic mean of precision and recall of the answer's words, against the best accepted answer."""
+    """Return the F1 (harmonic mean of precision and recall) of the answer's words and the best accepted answer."""
     if not question.answers:
         return None
     return max(_f1(answer_text(run), answer) for answer in question.answers) if run.answered else 0.0
@@ -82,12 +82,12 @@ def in_texts(question: Question, texts: Iterable[str]) -> float | None:
 
 
 def abstention_precision(question: Question, run: Run) -> float | None:
-    """Return whether an abstention was right, because neither documents nor web answer the question."""
+    """Return whether an abstention was right, because neither the documents nor the web answer the question."""
     return None if run.answered else float(question.held_by is AnswerLocation.NOWHERE)
 
 
 def invention(question: Question, run: Run) -> float | None:
-    """Return whether an unanswerable question was answered nevertheless."""
+    """Return whether an unanswerable question was answered."""
     return float(run.answered) if question.held_by is AnswerLocation.NOWHERE else None
 
 
@@ -100,14 +100,14 @@ def unmarked_invention(question: Question, run: Run) -> float | None:
 
 
 def action_right(question: Question, run: Run) -> float | None:
-    """Return whether CORRECT was decided exactly if the documents contain the answer."""
+    """Return whether CORRECT was chosen exactly if the documents contain the answer."""
     if run.action is None:
         return None
     return float((run.action is Action.CORRECT) == (question.held_by is AnswerLocation.DOCUMENTS))
 
 
 def action_of_retrieved(question: Question, run: Run) -> float | None:
-    """Return whether CORRECT was decided exactly if a retrieved passage contains the answer."""
+    """Return whether CORRECT was chosen exactly if a retrieved passage contains the answer."""
     if run.action is None or (question.held_by is AnswerLocation.DOCUMENTS and not question.documents):
         return None
     there = question.held_by is AnswerLocation.DOCUMENTS and any(
@@ -194,7 +194,7 @@ def citation_precision(_question: Question, run: Run) -> float | None:
 def _judged(run: Run) -> list[tuple[str, Backing]]:
     """Return the answer's sentences with their citations, and how far the evidence as a whole backs each.
 
-    Only sentences of the language model count: quotations that the app adds are the evidence itself.
+    Only sentences by the language model count: quotations that the app adds are the evidence itself.
     """
     if not (run.answered and run.evidence):
         return []
@@ -235,7 +235,7 @@ ALCE = "ALCE (Gao et al. 2023), with localcrag's comparison of words (verify.py)
 
 
 class Better(StrEnum):
-    """The direction in which a figure should go."""
+    """The direction in which a figure should change."""
 
     HIGHER = "higher"
     LOWER = "lower"
@@ -244,7 +244,7 @@ class Better(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """A metric: `definition` says what is measured and over which questions, `source` who defined it."""
+    """A metric: `definition` tells what is measured over which questions, `source` who defined it."""
 
     name: str
     title: str

@@ -1,7 +1,7 @@
 """A short check of a language model: whether it answers, cites, abstains, and rewrites.
 
 The questions are asked as in the flow, about a few lines of text in this module. localcrag uses a model only for the
-skills that it passes.
+skills whose checks it passes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from localcrag.text.words import one_line
 
 ANSWER_TOKENS = 120
 FILLED_SHARE = 0.85
-"""Share of the context window that is filled to test a window whose size the server does not report."""
+"""Share of the context window to fill, to test a window whose size the server does not report."""
 EVIDENCE = (
     "The boathouse is open from April to October, daily from 9 to 18 o'clock.",
     "A rowing boat costs 14 euros for the first hour and 9 euros for each further one.",
@@ -34,7 +34,7 @@ ANSWERED = (
     ("How high is the deposit for people who are no members?", "50", 3),
     ("In which months is the boathouse open?", "October", 1),
 )
-"""Questions, each with a string that its answer must contain and the number of the evidence that says it."""
+"""Questions, each with a string that the answer must contain and the number of the evidence with the answer."""
 NOT_ANSWERED = (
     "Who built the boathouse?",
     "How much does a sailing boat cost for a week?",
@@ -54,7 +54,7 @@ _CITED = re.compile(r"\[(\d+)\]")
 
 @dataclass(frozen=True, slots=True)
 class CheckPart:
-    """One part of the check: how many of its questions went well, and the text written for one that did not."""
+    """One part of the check: how many of its questions went well, and the text of one that did not."""
 
     name: str
     right: int
@@ -70,7 +70,7 @@ class CheckPart:
 def check(llm: LanguageModel, *, says_window: bool = True) -> Iterator[CheckPart]:
     """Yield the parts as they are done. Raises GenerationError.
 
-    `says_window` is whether the server reports its context window; if it does not, the window is tested as well.
+    `says_window` tells whether the server reports its context window; otherwise the window is tested as well.
     """
     answers = [(asked, _written(llm, _prompt(asked[0]))) for asked in ANSWERED]
     yield _part("answers", [(text, asked[1] in text and not generate.is_no_answer(text)) for asked, text in answers])
@@ -86,7 +86,7 @@ def check(llm: LanguageModel, *, says_window: bool = True) -> Iterator[CheckPart
 
 
 def skills(parts: Sequence[CheckPart]) -> frozenset[Skill]:
-    """Return the skills that a model can be used for, by the parts that it passed."""
+    """Return the skills that a model is good enough for, judged by the parts that it passed."""
     passed = {part.name for part in parts if part.passed}
     needs = {
         Skill.FOLLOW_UPS: {"follow-ups"},
@@ -127,7 +127,7 @@ def _follow_up(llm: LanguageModel, question: str) -> tuple[str, bool]:
 
 
 def _accepted(llm: LanguageModel, question: str, step: object) -> tuple[str, bool]:
-    """Return what the model writes for a step, and whether the step accepts it.
+    """Return the model's text for a step, and whether the step accepts it.
 
     `step` is the module `rewrite` or `web`, which both have a prompt, a decoding and `accept`.
     """
@@ -149,7 +149,7 @@ def _form(llm: LanguageModel) -> tuple[str, bool]:
 
 
 def _window(llm: LanguageModel) -> tuple[str, bool]:
-    """Return what a model says of the first line of a prompt that nearly fills its window, and whether it is right.
+    """Return the model's answer about the first line of a prompt that nearly fills its window, and whether it is right.
 
     A server that cuts off prompts without an error loses that line.
     """

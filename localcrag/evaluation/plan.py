@@ -1,7 +1,7 @@
 """The plan of an evaluation: configurations to compare, and the questions of sets or pins to ask.
 
-Configurations are plain RAG, localcrag, the steps between them, policies, and sweeps of a setting. A plan and its
-configurations identify an evaluation, so that it can be resumed.
+A configuration is plain RAG, localcrag, a step between them, a policy, or a value in the sweep of a setting. A plan and
+its configurations identify an evaluation, so that it can be resumed.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from localcrag.text.words import detect_question_language
 
 PLAIN, FULL = "plain RAG", "localcrag"
 MOST_STEPS = 50
-"""Maximum number of values in a sweep; each of them asks every question again."""
+"""Maximum number of values in a sweep; each value asks every question again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Configuration:
-    """A configuration: `changes` are settings that differ from those in use, `steps` the steps of the flow that run."""
+    """A configuration: `changes` are settings that differ from the active ones, `steps` the flow's steps to run."""
 
     name: str
     steps: Steps = EVERY_STEP
@@ -53,7 +53,7 @@ def plain_rag() -> Configuration:
 
 
 def ablations() -> tuple[Configuration, ...]:
-    """Return plain RAG, and a configuration for each step that is added; the last one is all of localcrag."""
+    """Return plain RAG, and a configuration for each step added to it; the last one is all of localcrag."""
     off = {"retry": False, "web": WebMode.NEVER}
     return (
         plain_rag(),
@@ -73,7 +73,7 @@ def policies() -> tuple[Configuration, ...]:
 def sweep(text: str) -> tuple[Configuration, ...]:
     """Return a configuration for each value in `text`: "upper=0.5:0.9:0.1" (including the end) or "k=4,6,8".
 
-    Raises EvaluationError if the text is no sweep, or names no setting that shapes an answer.
+    Raises EvaluationError if the text is not a sweep, or names no setting that shapes an answer.
     """
     name, found, values = text.partition("=")
     name = name.strip()
@@ -102,7 +102,7 @@ def check(configurations: Sequence[Configuration], base: Settings) -> None:
 
 def _range(text: str, values: str) -> list[str]:
     try:
-        # Decimals keep the values exact, and are written like the text: 0.5, 0.6, 0.7.
+        # Decimals keep the values exact, and are formatted like the text: 0.5, 0.6, 0.7.
         first, last, step = (Decimal(part.strip()) for part in values.split(":"))
         number = int((last - first) / step) + 1 if step > 0 and last >= first else 0
     except (InvalidOperation, ValueError, OverflowError) as error:
@@ -137,7 +137,7 @@ class EvaluationPlan:
 
     def drawn(self, number: int) -> EvaluationPlan:
         """Return a plan with `number` of the questions, always the same ones, in their order."""
-        # The order of hashes is as good as random, but does not change.
+        # The order of hashes is practically random, but always the same.
         by_chance = sorted(self.questions, key=lambda question: hashlib.sha256(question.id.encode()).digest())
         chosen = {question.id for question in by_chance[:number]}
         return dataclasses.replace(self, questions=tuple(one for one in self.questions if one.id in chosen))
@@ -189,7 +189,7 @@ def open_evaluation(
 ) -> tuple[Evaluation, Path]:
     """Return a plan's evaluation, new or resumed with its runs so far, and its own folder within `folder`.
 
-    The folder's name contains a digest of all inputs, by which an evaluation is found again. `again` discards an
+    The folder's name contains a digest of all inputs, so that the same evaluation is found again. `again` discards an
     existing one. Raises EvaluationError.
     """
     made_of: dict[str, Any] = {
@@ -218,7 +218,7 @@ def open_evaluation(
         code=code_digest(),
         sets=plan.sets,
         warnings=(warning,) if warning else (),
-        # The same form as when it is read back from the file: without enums.
+        # Use the same form as when the file is read back: without enums.
         **json.loads(json.dumps(made_of, default=str)),
     )
     results.begin(own, about, plan.questions)
@@ -226,7 +226,7 @@ def open_evaluation(
 
 
 def language_warning(questions: Sequence[Question], embedder: str) -> str | None:
-    """Return a warning if most questions are in a language that the models, or else the rules, were not made for."""
+    """Return a warning if most questions are in a language that the models or the rules were not made for."""
     languages = [detect_question_language(question.question, ENGLISH) for question in questions]
     if embedder == ENGLISH_EMBEDDER:
         return NOT_ENGLISH if 2 * languages.count(ENGLISH) < len(languages) else None
@@ -235,7 +235,7 @@ def language_warning(questions: Sequence[Question], embedder: str) -> str | None
 
 
 def code_digest() -> str:
-    """Return the SHA-256 (shortened) of localcrag's own source files, to tell whether the pipeline has changed."""
+    """Return the (shortened) SHA-256 of localcrag's source files, to tell whether the pipeline has changed."""
     digest = hashlib.sha256()
     for path in sorted(PACKAGE.rglob("*.py")):
         digest.update(path.read_bytes())

@@ -1,9 +1,9 @@
 """A stand-in for SearXNG that serves recorded results on this computer, for evaluation.
 
-With it, questions that only the web answers are asked through the same client over HTTP as in real use, and get the
-same results each time. The module knows nothing of evaluation sets or of the client. Results are found by any word of
-the query and ordered by BM25; parameters other than `q` and `format` (language, time_range, …) have no effect. No
-engine ever fails, and a query that shares no word with a result finds nothing.
+With it, questions that only the web answers go through the same HTTP client as in real use, and get the same results
+each time. The module knows nothing about evaluation sets or the client. Any word of the query finds a result, and BM25
+orders the results; parameters other than `q` and `format` (language, time_range, …) have no effect. No engine ever
+fails, and a query that shares no word with a result finds nothing.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ MOST_RESULTS = 20
 """Maximum number of results in one answer: about two pages of a search engine."""
 ENGINE = "recorded"
 LONGEST_SILENCE = 2.0
-"""Seconds that a connection may stay open without a request, so that an idle one does not delay the end."""
+"""Seconds that a connection may stay open without a request, so that an idle connection does not delay the end."""
 
-# Words as FTS5's unicode61 tokenizer sees them; any other character could be syntax of a query.
+# Words as FTS5's unicode61 tokenizer sees them; any other character could be query syntax.
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -46,7 +46,7 @@ def recorded_search(results: Sequence[WebResult]) -> Iterator[str]:
                 return _best(index, query)
 
         with _Server(("127.0.0.1", 0), _handler(search)) as server:
-            # A short interval, because the end of the block waits for it.
+            # Use a short interval, because the end of the block waits for it.
             thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, name="recorded web")
             thread.start()
             try:
@@ -84,7 +84,7 @@ def _handler(search: Callable[[str], list[dict[str, str]]]) -> type[BaseHTTPRequ
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = False  # Closing the server waits for answers in progress.
-    request_queue_size = 64  # Length of the queue, so that many connections at once are not refused.
+    request_queue_size = 64  # Length of the queue, so that many simultaneous connections are not refused.
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Stay silent: the only failures here are clients that have disconnected."""
@@ -97,7 +97,7 @@ def _index(results: Sequence[WebResult]) -> sqlite3.Connection:
         "CREATE VIRTUAL TABLE pages USING fts5"
         " (title, content, url UNINDEXED, published UNINDEXED, tokenize = 'porter unicode61')"
     )
-    # Reversing twice keeps the first of equal results, and the order.
+    # Reversing twice keeps the first of equal results, in the original order.
     distinct = {(result.url, result.content): result for result in reversed(results)}
     connection.executemany(
         "INSERT INTO pages (title, content, url, published) VALUES (?, ?, ?, ?)",
@@ -115,7 +115,7 @@ def _best(index: sqlite3.Connection, query: str) -> list[dict[str, str]]:
         "SELECT title, content, url, published FROM pages WHERE pages MATCH ? ORDER BY rank, rowid LIMIT ?",
         (phrases, MOST_RESULTS),
     )
-    # Texts from SearXNG may contain markup, so its clients read them as markup.
+    # Texts from SearXNG may contain markup, so its clients parse them as markup.
     return [
         {"title": escape(title), "url": url, "content": escape(content), "engine": ENGINE}
         | ({"publishedDate": published} if published else {})

@@ -126,7 +126,8 @@ def _quote(name: str, outcome: QuestionOutcome) -> Quote:
 
 
 CHANGED, QUESTION_CHARACTERS = 5, 90
-"""Changed questions that a summary shows of each kind, and the characters of each; the report contains all of them."""
+"""Number of changed questions of each kind in a summary, and number of characters of each; the report contains all
+of them."""
 _SIGNS = {Tone.BETTER: "▲", Tone.WORSE: "▼", Tone.NONE: " "}
 _HEADINGS = {
     ("answer_match", "documents hold the answer"): ("match,", "documents"),
@@ -138,11 +139,11 @@ _HEADINGS = {
     ("seconds", "all questions"): ("", "seconds"),
     ("prompt_tokens", "all questions"): ("prompt", "tokens"),
 }
-"""Two lines of heading for each key figure."""
+"""The two lines of heading for each key figure."""
 
 
 def summary(evaluation: Evaluation) -> str:
-    """Return the key figures as a table: two configurations side by side, or more of them with a line each."""
+    """Return the key figures as a table: two configurations side by side, or several with one line each."""
     asked = [name for name in evaluation.configurations if evaluation.pairs(name)]
     if not asked:
         return "Nothing was asked yet."
@@ -221,7 +222,7 @@ def _aligned(lines: Sequence[Sequence[str]], *, left: Sequence[int]) -> str:
 
 
 def write(evaluation: Evaluation, folder: Path) -> tuple[Path, Path, Path]:
-    """Write the report of an evaluation, finished or not, and return the paths of its HTML, Markdown and JSON.
+    """Write the report of an evaluation, finished or not, and return the paths of its HTML, Markdown and JSON files.
 
     Raises EvaluationError if the folder cannot be written.
     """
@@ -248,6 +249,6 @@ def _write(folder: Path, name: str, made: ReportPage, document: bytes) -> tuple[
     except OSError as error:
         raise EvaluationError(
             f"The report could not be written to {folder}: {error.strerror}. Check that the folder is writable and the "
-            "disk not full, and give the command again: what was asked is kept."
+            "disk not full, and run the command again: the runs are kept."
         ) from error
     return paths

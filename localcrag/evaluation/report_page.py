@@ -19,7 +19,7 @@ from localcrag.text.words import one_line
 
 
 class Tone(StrEnum):
-    """Whether a figure is better or worse than the one it is compared with; shown as a colour and a sign."""
+    """Whether a figure is better or worse than the one it is compared with; shown by a colour and a sign."""
 
     NONE = ""
     BETTER = "better"
@@ -41,7 +41,7 @@ class ReportCell:
 
 @dataclass(frozen=True, slots=True)
 class ReportRow:
-    """A line of a table: its name, and its cells."""
+    """A row of a table: its name and its cells."""
 
     name: str
     cells: tuple[ReportCell, ...]
@@ -60,7 +60,7 @@ class ReportTable:
 
 @dataclass(frozen=True, slots=True)
 class Quote:
-    """A text of a document, the web or a model; `mark` says what is good about it, if anything."""
+    """A text of a document, the web or a model; `mark` says what is good about it, if anything is."""
 
     label: str
     text: str
@@ -103,7 +103,7 @@ class ReportPage:
 
 
 def row(name: str, *cells: ReportCell | str) -> ReportRow:
-    """Return a line of a table; a string becomes a cell without a note."""
+    """Return a row of a table; a string becomes a cell without a note."""
     return ReportRow(name, tuple(ReportCell(one) if isinstance(one, str) else one for one in cells))
 
 
@@ -112,7 +112,7 @@ _SIGNS = {Tone.BETTER: "▲", Tone.WORSE: "▼", Tone.NONE: ""}
 
 
 def html(page: ReportPage) -> str:
-    """Return the page as HTML, with a policy that forbids scripts and anything from other servers."""
+    """Return the page as HTML, with a policy that forbids scripts and any content from other servers."""
     style = Markup(_TEMPLATES.get_template("report.css").render())  # noqa: S704  a file of this package
     return _TEMPLATES.get_template("report.html").render(page=page, style=style, drawn=_drawn, signs=_SIGNS)
 
@@ -129,14 +129,14 @@ def markdown(page: ReportPage) -> str:
 
 
 def _text(text: str) -> str:
-    # Before a space, ":" and "<" mean nothing in Markdown, and the tables are also read as plain text.
+    # Before a space, ":" and "<" have no meaning in Markdown, and the tables are also read as plain text.
     return escape_markdown_line(one_line(text)).replace("\\: ", ": ").replace("\\< ", "< ")
 
 
 _TEMPLATES.filters["text"] = _text
 
 SHARE = "share"
-"""Name that stands for any metric that is a share, for figures that belong to no metric."""
+"""Name that stands for any metric that is a share, for figures without a metric."""
 HOLDERS = {AnswerLocation.DOCUMENTS: "documents", AnswerLocation.WEB: "only the web", AnswerLocation.NOWHERE: "neither"}
 
 MOST_ACCEPTED = 6

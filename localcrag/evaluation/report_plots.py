@@ -135,7 +135,7 @@ def _plot(height: float, alt: str, draw: Callable[[Figure], None], legend: tuple
     """Return the plot that `draw` draws, and leave the settings of matplotlib as they were."""
     matplotlib, figure_class = _library()
     look = {name: value for name, value in matplotlib.rcParamsDefault.items() if name not in _NOT_LOOKS}
-    # The salt is part of the ids of clip paths, which must differ between the plots of one page.
+    # The salt becomes part of the ids of clip paths, which must differ between the plots of one page.
     with matplotlib.rc_context(look | _LOOK | {"svg.hashsalt": alt}):
         figure = figure_class(figsize=(WIDTH, height), layout="constrained")
         draw(figure)
@@ -145,7 +145,7 @@ def _plot(height: float, alt: str, draw: Callable[[Figure], None], legend: tuple
 
 
 _NOT_LOOKS = frozenset({"backend", "backend_fallback", "interactive", "toolbar", "timezone"})
-"""rcParams about the environment of matplotlib; reading the first one would make it look for a screen."""
+"""rcParams about matplotlib's environment; reading the first one would make it look for a screen."""
 
 
 def _library() -> tuple[Any, type[Figure]]:
@@ -162,7 +162,7 @@ def _library() -> tuple[Any, type[Figure]]:
 
 
 def _for_a_page(svg: str) -> str:
-    """Return the SVG without head, unused ids, fonts and sizes, and with the page's colours."""
+    """Return the SVG without its head, unused ids, fonts and sizes, and with the page's colours."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg \1 aria-hidden="true">', body, count=1)
     body = body.replace("xlink:href", "href")

@@ -222,7 +222,7 @@ SECTIONS = (_decisions, _reliability, _sweep, _retention, _times, _losses, _wors
 
 
 DIGEST_CHARACTERS = 12
-"""Characters shown of a set's digest: enough to tell two sets apart by eye; report.json has the whole digest."""
+"""Number of characters shown of a set's digest: enough to distinguish two sets; report.json has the whole digest."""
 
 
 def page(figures: Figures) -> ReportPage:
@@ -259,7 +259,7 @@ def _verdicts(figures: Figures) -> ReportSection | None:
 
 
 def verdict_lines(verdict: ComparisonVerdict) -> tuple[str, ...]:
-    """Return sentences on what a verdict proves, and on what it does not prove and why."""
+    """Return sentences about what a verdict proves, what it does not prove, and why."""
     found = [(one, direction(one.metric, one.difference)) for one in verdict.figures if one.difference]
     lines = []
     for word, tone in (("Better, significant", Tone.BETTER), ("Worse, significant", Tone.WORSE)):
@@ -304,7 +304,7 @@ def _asked(figures: Figures) -> ReportSection:
 
 
 def _listed(changes: Mapping[str, Any]) -> str:
-    """Return the settings and steps that make a configuration, in words."""
+    """Return, in words, the settings and steps that make up a configuration."""
     settings = changes.get("changes", {})
     without = [step for step, runs in changes.get("steps", {}).items() if not runs]
     parts = [f"{name} {plain(value)}" for name, value in settings.items()]

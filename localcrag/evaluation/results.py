@@ -22,7 +22,7 @@ from localcrag.runs import recording
 
 @dataclass(frozen=True, slots=True)
 class SetUsed:
-    """An evaluation set that questions came from; `digest` identifies its exact content."""
+    """An evaluation set that supplied questions; `digest` identifies its exact content."""
 
     name: str
     digest: str
@@ -32,7 +32,7 @@ class SetUsed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """The inputs of an evaluation. `code` is the digest of localcrag's own source files at its start.
+    """The inputs of an evaluation. `code` is the digest of localcrag's source files at its start.
 
     `configurations` maps each name to its differences from `settings`: changed settings, and steps left out.
     """
@@ -66,7 +66,7 @@ class Evaluation:
 
     @property
     def missing(self) -> int:
-        """Number of runs that are still to be made."""
+        """Number of runs that are still missing."""
         asked = sum(len(self.runs.get(name, {})) for name in self.configurations)
         return len(self.questions) * len(self.configurations) - asked
 
@@ -131,7 +131,7 @@ _KEPT = TypeAdapter(_Kept)
 
 @dataclass(frozen=True, slots=True)
 class RunWriter:
-    """Appends runs to an evaluation's file, each at once, so that an interruption loses none."""
+    """Appends runs to an evaluation's file one by one, so that an interruption loses none."""
 
     file: IO[bytes]
 
@@ -139,13 +139,13 @@ class RunWriter:
         """Append a run. Raises EvaluationError."""
         line = json.dumps({"configuration": configuration, "question": question}).encode()
         try:
-            # The run is JSON already: it is put before the closing brace of the line.
+            # The run is already JSON, so it is inserted before the closing brace of the line.
             self.file.write(line[:-1] + b', "run": ' + recording.dump(run) + b"}\n")
             self.file.flush()
         except OSError as error:
             raise EvaluationError(
-                f"A run could not be written to {self.file.name}: {error.strerror}. Make room on the disk and give "
-                "the same command again: what was asked so far is kept."
+                f"A run could not be written to {self.file.name}: {error.strerror}. Free space on the disk and run "
+                "the same command again: the runs so far are kept."
             ) from error
 
 
@@ -153,7 +153,7 @@ def begin(folder: Path, about: About, questions: tuple[Question, ...]) -> None:
     """Create the folder of an evaluation. Raises EvaluationError."""
     try:
         make_private_folder(folder)
-        # Written under another name first, so that a crash leaves no half-written description.
+        # Write to another name first, so that a crash leaves no incomplete description.
         temporary = folder / f"{ABOUT}.new"
         temporary.write_bytes(_KEPT.dump_json(_Kept(about, questions), indent=1))
         flush_to_disk(temporary)
@@ -167,7 +167,7 @@ def begin(folder: Path, about: About, questions: tuple[Question, ...]) -> None:
 def read(folder: Path) -> Evaluation:
     """Return an evaluation, finished or not. Raises EvaluationError.
 
-    A last line that was cut off by a kill or a full disk is ignored: that question is asked again.
+    If a kill or a full disk cut off the last line, it is ignored, and that question is asked again.
     """
     try:
         kept = _KEPT.validate_json((folder / ABOUT).read_bytes())
@@ -204,7 +204,9 @@ def open_for_runs(folder: Path) -> Iterator[RunWriter]:
             file.seek(whole)
             yield RunWriter(file)
     except Timeout as error:
-        raise EvaluationError(f"The evaluation in {folder} is being made by another localcrag. Wait for it.") from error
+        raise EvaluationError(
+            f"The evaluation in {folder} is still in progress in another localcrag. Wait until it ends."
+        ) from error
 
 
 def ids(folder: Path) -> list[str]:

@@ -1,7 +1,7 @@
-"""Means with intervals, paired differences on the same questions, and how reports word them.
+"""Means with intervals, paired differences on the same questions, and their wording in reports.
 
-A bootstrap draws questions: intervals say what other questions of the same kind would give, not what another model or
-other documents would give.
+A bootstrap resamples questions: intervals show what other questions of the same kind would give, not what another model
+or other documents would give.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from scipy.stats import binomtest, bootstrap, permutation_test
 from localcrag.evaluation.metrics import BY_NAME, Better
 
 RESAMPLES = 2000
-"""Resamples of a bootstrap; 1,000 are taken to be enough for percentile intervals (Efron and Tibshirani 1993, chapter
-13)."""
+"""Number of resamples of a bootstrap; 1,000 are considered enough for percentile intervals (Efron and Tibshirani
+1993, chapter 13)."""
 SIGNS = 10_000
-"""Draws of a permutation test: p is then accurate to 0.004 near 0.05."""
+"""Number of draws in a permutation test: p is then accurate to 0.004 near 0.05."""
 ROUNDING = 1e-12
-"""Relative rounding error of sums in another order: sums within it count as equal."""
+"""Relative rounding error when the same numbers are summed in another order: sums within it count as equal."""
 CONFIDENCE = 0.95
 SEED = 1
 
@@ -38,7 +38,7 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class PairedDifference:
-    """The mean of paired differences, its interval, and `p`: how often chance alone would give one as large."""
+    """The mean of paired differences, its interval, and `p`: how often chance alone would be as large."""
 
     mean: float
     low: float | None
@@ -61,7 +61,7 @@ def estimate(values: Sequence[float]) -> Estimate | None:
 
 
 def difference(first: Sequence[float], second: Sequence[float]) -> PairedDifference | None:
-    """Return second - first of pairs, shape (n,) each, by bootstrap and a paired permutation test (two-sided)."""
+    """Return second - first of pairs, shape (n,) each, by a bootstrap and a two-sided paired permutation test."""
     if not first:
         return None
     values = [after - before for before, after in zip(first, second, strict=True)]
@@ -87,7 +87,7 @@ def _interval(values: Sequence[float]) -> tuple[float, float | None, float | Non
 
 
 def _chance(differences: Sequence[float]) -> float | None:
-    """Return the p of a mean difference under random signs, which is how a paired permutation changes differences."""
+    """Return the p of a mean difference under random signs, which is how a paired permutation acts on differences."""
     changed = np.array([value for value in differences if value], dtype=float)
     if len(differences) < 2:
         return None
@@ -95,11 +95,12 @@ def _chance(differences: Sequence[float]) -> float | None:
         return 1.0
     sizes = np.abs(changed)
     if sizes.min() == sizes.max():
-        # Right or wrong answers all change by one size: the number of gains is binomial (McNemar 1947, exact).
+        # Right or wrong answers all change by the same amount, so the number of gains is binomial (McNemar 1947,
+        # exact).
         return float(binomtest(int((changed > 0).sum()), len(changed)).pvalue)
     if 2 ** len(changed) <= SIGNS:
         return float(permutation_test((changed,), _sums, permutation_type="samples", vectorized=True).pvalue)
-    # The same draws as in permutation_test, but 20 times as fast: a report has hundreds of them.
+    # These are the same draws as in permutation_test, but 20 times as fast: a report has hundreds of them.
     signs = np.random.default_rng(SEED).integers(0, 2, (SIGNS, len(changed)), dtype=np.int8) * 2 - 1
     as_large = np.abs(signs @ changed) >= abs(changed.sum()) * (1 - ROUNDING)
     return float((as_large.sum() + 1) / (SIGNS + 1))
@@ -114,11 +115,11 @@ _SECONDS, _CALLS = "seconds", "llm_calls"
 _WHOLE = ("prompt_tokens", "completion_tokens")
 _SMALL_P = 0.001
 _FEW = 30
-"""Number of questions below which a difference that is not significant says next to nothing."""
+"""Number of questions below which a difference that is not significant means almost nothing."""
 
 
 def is_share(metric: str) -> bool:
-    """Return whether a metric is a share, in 0..1, and not a number of seconds, calls or tokens."""
+    """Return whether a metric is a share in 0..1, rather than a number of seconds, calls or tokens."""
     return metric not in (_SECONDS, _CALLS, *_WHOLE)
 
 
@@ -134,7 +135,7 @@ def number(metric: str, value: float | None, *, signed: bool = False) -> str:
 def interval(metric: str, one: Estimate | PairedDifference, *, signed: bool = False) -> str:
     """Return the 95 % interval, such as "0.64 to 0.72"; empty if there is none.
 
-    Values that are all alike have none: drawing from them again shows no spread, however few they are.
+    Equal values have no interval: resampling them shows no spread, however few they are.
     """
     if one.low is None or one.high is None or one.low == one.high:
         return ""
@@ -142,7 +143,7 @@ def interval(metric: str, one: Estimate | PairedDifference, *, signed: bool = Fa
 
 
 def chance(p: float | None) -> str:
-    """Return p as it is written: "p = 0.03", "p < 0.001"; empty without p."""
+    """Return p in the usual notation: "p = 0.03", "p < 0.001"; empty without p."""
     if p is None:
         return ""
     return f"p < {_SMALL_P}" if p < _SMALL_P else f"p = {p:.{3 if p < 0.1 else 2}f}"
@@ -151,7 +152,7 @@ def chance(p: float | None) -> str:
 def direction(metric: str, difference: PairedDifference) -> Better | None:
     """Return HIGHER for a significant gain, LOWER for a significant loss, NEITHER for a neutral change; otherwise None.
 
-    The metric's `better` says which direction is a gain.
+    The metric's `better` tells which direction is a gain.
     """
     better = BY_NAME[metric].better
     if not difference.significant or not difference.mean:
@@ -162,7 +163,7 @@ def direction(metric: str, difference: PairedDifference) -> Better | None:
 
 
 def unproved_reason(metric: str, difference: PairedDifference | None) -> str | None:
-    """Return why a difference is not proved, and how small a difference would not show.
+    """Return why a difference is not proved, and how large a difference would have to be to show.
 
     Returns None if the difference is proved, or if there is none.
     """

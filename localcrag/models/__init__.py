@@ -2,4 +2,4 @@
 
 from localcrag.privacy.process import silence
 
-silence()  # The libraries that the modules here import read these switches when they are imported.
+silence()  # The libraries imported by these modules read these switches on import.

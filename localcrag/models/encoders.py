@@ -3,8 +3,8 @@
 The helpers know torch and the files of a sentence-transformers folder, but not what the model is used for.
 
 This module imports sentence-transformers without scikit-learn. sentence-transformers needs it for one distance
-function, which localcrag never calls; it would bring in scipy's statistics and pandas, 740 modules in all, and slow
-down the start of the app and of every command.
+function, which localcrag never calls; scikit-learn would load scipy's statistics and pandas, 740 modules in all, and
+slow down the start of the app and of every command.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def pick_dtype(device: str) -> torch.dtype:
 
 
 def unsupported_reason(number_format: NumberFormat) -> str:
-    """Return the reason why a number format cannot be used on this machine; "" if it can be tried."""
+    """Return why a number format cannot be used on this machine; "" if it is worth trying."""
     device = pick_device()
     if device != "cpu" and number_format is not NumberFormat.FP32:
         return f"the model runs on the graphics processor ({device}), in fp32"
@@ -62,7 +62,7 @@ def unsupported_reason(number_format: NumberFormat) -> str:
 
 
 def describe_damage(folder: Path) -> str:
-    """Return which file of a model that could not be loaded is damaged or missing; "" if all files seem whole.
+    """Return which file of a model that could not be loaded is damaged or missing; "" if all files seem intact.
 
     Call it after loading has failed: the libraries do not always name the file.
     """
@@ -114,7 +114,7 @@ def _pairwise_distances(*arguments: Any, **options: Any) -> Any:
 @contextmanager
 def without_scikit_learn() -> Iterator[None]:
     """Import modules with a stand-in for scikit-learn. Imports of scikit-learn afterwards get the real one."""
-    if PACKAGE in sys.modules:  # It is loaded already, so a stand-in would save nothing.
+    if PACKAGE in sys.modules:  # scikit-learn is already loaded, so a stand-in would save nothing.
         yield
         return
     package, metrics = module_from_spec(ModuleSpec(PACKAGE, None)), module_from_spec(ModuleSpec(NEEDED, None))
@@ -146,7 +146,7 @@ def without_reference_cycle(model: Encoder) -> Encoder:
 
 CALIBRATION_FILE = "calibration.json"
 CALIBRATION_WITHOUT_COSINES = "calibration-without-cosines.json"
-"""Name of the calibration for use with another embedding model than the one that CALIBRATION_FILE was fitted with."""
+"""Name of the calibration for use with an embedding model other than the one that CALIBRATION_FILE was fitted with."""
 
 
 def read_calibration(folder: Path, embedder: str | None = None) -> FittedCalibration:
@@ -167,9 +167,7 @@ def _read(path: Path) -> FittedCalibration | None:
     try:
         return TypeAdapter(FittedCalibration).validate_json(path.read_bytes(), strict=True)
     except OSError as error:
-        raise ModelDamaged(
-            f"{path} cannot be read: {error.strerror}. Give its owner's permission, or restore it."
-        ) from error
+        raise ModelDamaged(f"{path} cannot be read: {error.strerror}. Check its permissions, or restore it.") from error
     except ValidationError as error:
         problem = error.errors()[0]
         where = ".".join(str(part) for part in problem["loc"])
@@ -246,7 +244,7 @@ class BiEncoder:
         """Return each text's length in tokens, without special tokens. Does not wait for a running `embed`."""
         if not texts:
             return []
-        with self._counting:  # A lock and a tokenizer of its own, so that counting need not wait for embedding.
+        with self._counting:  # A separate lock and tokenizer, so that counting need not wait for embedding.
             if self._counter is None:
                 self._counter = _counter(self._model.tokenizer)
             return [

@@ -1,8 +1,8 @@
 """The model files on this computer: their checksums, their state, and where each model is.
 
-`Library` brings it together: it lists the models of the manifest and the user's own GGUF files, finds the path of a
-model by its name, and verifies checksums. `VerifiedFiles` caches which files have been verified, and `ModelChecks`
-stores the result of `localcrag models check` for each language model. Downloads are in download.py.
+`Library` combines these: it lists the models of the manifest and the user's own GGUF files, finds the path of a model
+by its name, and verifies checksums. `VerifiedFiles` caches which files have been verified, and `ModelChecks` stores the
+result of `localcrag models check` for each language model. Downloads are in download.py.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def flush(path: Path) -> None:
 
 
 def write_json(path: Path, content: object) -> None:
-    """Write `content` so that another process sees the old file or the whole new one. Raises OSError."""
+    """Write `content` so that another process sees either the old file or the complete new one. Raises OSError."""
     # tempfile.mkstemp would make the file readable by one user only, but a models folder may be shared.
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
@@ -219,7 +219,7 @@ def find_user_model(name_or_path: str, models_dir: Path, own: Mapping[str, Path]
 
 
 def check_loadable(path: Path, role: ModelRole) -> Path:
-    """Return `path` if a model for `role` can be there. Raises ModelError; ModelDamaged for a file that is not GGUF."""
+    """Return `path` if it may be a model for `role`. Raises ModelError; ModelDamaged for a file that is not GGUF."""
     if role is ModelRole.LLM:
         _check_gguf(path)
     elif not (path.is_dir() and (path / "config.json").is_file()):
@@ -250,9 +250,7 @@ def _check_gguf(path: Path) -> None:
         with path.open("rb") as file:
             magic = file.read(len(GGUF_MAGIC))
     except OSError as error:
-        raise ModelError(
-            f"{path} cannot be read: {error.strerror}. Give its owner's permission, or copy it."
-        ) from error
+        raise ModelError(f"{path} cannot be read: {error.strerror}. Check its permissions, or copy it.") from error
     if magic != GGUF_MAGIC:
         raise ModelDamaged(
             f"{path} is not a GGUF file (it does not begin with “GGUF”). Download it again, or choose another file."
@@ -293,19 +291,19 @@ class Library:
     def path(self, name_or_path: str, role: ModelRole) -> Path:
         """Return the .gguf file (language model) or the folder (embedding model, reranker) to load.
 
-        `name_or_path` is a name in the manifest, the name of a GGUF file in the models folder, or a path. A model of
-        the manifest is checked against its checksums the first time, which reads all of it. Raises ModelMissing,
-        ModelDamaged, or ModelError if the model is for another role.
+        `name_or_path` is a name in the manifest, the name of a GGUF file in the models folder, or a path. The first
+        time, a model of the manifest is checked against its checksums, which reads the whole model. Raises
+        ModelMissing, ModelDamaged, or ModelError if the model is for another role.
         """
         entry = self.manifest.find(name_or_path)
         if entry is None:
             return check_loadable(self._user_path(name_or_path, role), role)
         if entry.role is not role:
             raise ModelError(
-                f"{entry.name} cannot be used as {role}, it is for {entry.role}. See `localcrag models list`."
+                f"{entry.name} cannot be used as {role}: its role is {entry.role}. See `localcrag models list`."
             )
         self._confirm(entry)
-        # An adapter is loaded on top of its base model, so the path is that of the base; see `adapter`.
+        # An adapter is loaded on top of its base model, so this is the path of the base; see `adapter`.
         return self.path(entry.base, role) if entry.base and role is ModelRole.LLM else self.location(entry)
 
     def adapter(self, name_or_path: str) -> Path | None:
@@ -358,7 +356,8 @@ class Library:
         there = [file for file in entry.files if (folder / file.path).is_file()]
         if not there:
             return ModelState.MISSING
-        # The manifest knows some sizes only roughly; the exact ones were recorded when the files were downloaded.
+        # The manifest knows some sizes only approximately; the exact sizes were recorded when the files were
+        # downloaded.
         recorded = read_recorded(folder)
         sizes = {file.path: file.size for file in there if file.exact}
         sizes |= {file.path: recorded[file.path].size for file in there if file.path in recorded}
@@ -374,7 +373,7 @@ class Library:
         *,
         trust_earlier: bool = True,
     ) -> FileCheck:
-        """Compare one file's checksum with the manifest's, or with the one recorded when the file was downloaded.
+        """Compare one file's checksum with the manifest's, or with the checksum recorded during the download.
 
         With `trust_earlier`, do not read a file again that was verified before and has not changed since.
         """

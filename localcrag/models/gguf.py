@@ -26,8 +26,8 @@ from llama_cpp.llama_cpp import _lib as libllama
 def load_best_backend() -> None:
     """Load the CPU library of llama.cpp that suits this CPU best; no-op if only one was compiled.
 
-    scripts/bundle.py compiles several. Left alone, llama.cpp would also search the folder of Python's program and the
-    working folder, where anybody may have put a library.
+    scripts/bundle.py compiles several. Otherwise llama.cpp would also search the folder of the Python executable and
+    the working folder, where anybody may have put a library.
     """
     libraries = Path(llama_cpp.__file__).parent / "lib"
     if any(libraries.glob("*ggml-cpu-*")):
@@ -35,7 +35,7 @@ def load_best_backend() -> None:
 
 
 def backend_loader(library: Any) -> Any:
-    """Return the function that loads CPU libraries, from the same copy of ggml that llama.cpp is linked to.
+    """Return the function that loads CPU libraries, from the copy of ggml that llama.cpp is linked to.
 
     A wheel stores symbolic links as copies, so llama_cpp._ggml may open another copy of ggml than llama.cpp, and
     llama.cpp would not see the libraries loaded into that. On Windows, symbols of a linked library are not visible
@@ -60,7 +60,7 @@ def merge(adapter: Path, original: Path, copy: Path) -> None:
     ours = gguf.GGUFReader(adapter)
     scale = ours.get_field(gguf.Keys.Adapter.LORA_ALPHA)
     if scale is None:
-        raise ValueError(f"{adapter} says no alpha")
+        raise ValueError(f"{adapter} does not state its alpha")
     alpha = float(scale.contents())
     factors = {tensor.name: tensor.data.astype(np.float32) for tensor in ours.tensors}
     weights = {tensor.name: tensor for tensor in _WeightsReader(original).tensors}
@@ -79,8 +79,8 @@ def merge(adapter: Path, original: Path, copy: Path) -> None:
 class _WeightsReader(gguf.GGUFReader):
     """A reader of a file's weights that skips its vocabulary.
 
-    gguf would make an array of each of its 150,000 words and numbers. If a later gguf no longer calls the overridden
-    method, it reads the vocabulary again, which only takes longer.
+    gguf would make an array for each of the vocabulary's 150,000 words and numbers. If a later gguf no longer calls the
+    overridden method, it reads the vocabulary again, which only takes longer.
     """
 
     def _get_field_parts(self, orig_offs: int, raw_type: int) -> Any:
@@ -109,12 +109,12 @@ REPACK_TIMEOUT = 60.0
 def faster_copy(path: Path, cache: Path, adapter: Path | None = None) -> Path:
     """Return a Q8_0 copy of a small Q4_1 file, with the adapter's weights added; for all other files return `path`.
 
-    The copy is made once, in half a second, or three seconds with an adapter.
+    Making the copy takes half a second once, or three seconds with an adapter.
 
-    llama.cpp has a fast path for multiplying Q8_0, but not Q4_1: measured on two cores with the embedded model, 715
-    prompt tokens a second instead of 315, and 140 written tokens instead of 130 (docs/lab/measurements.md). The weights
-    are the same to within Q8_0's rounding. If no copy can be made (the folder cannot be written, the disk is full, or
-    the adapter does not fit), return `path`.
+    llama.cpp has a fast path for multiplying Q8_0, but not Q4_1: on two cores, the embedded model reads 715 prompt
+    tokens a second instead of 315, and writes 140 instead of 130 (docs/lab/measurements.md). The weights are the same
+    to within Q8_0's rounding. If no copy can be made (the folder cannot be written, the disk is full, or the adapter
+    does not fit), return `path`.
     """
     try:
         source = path.stat()

@@ -2,11 +2,11 @@
 
 `LlamaCpp` loads a GGUF file and streams answers. Two parts make it faster:
 
-- `PrefixCache` is a prefix cache: tokens at the start of a prompt that an earlier prompt had, too, are not evaluated
-  again. Yet the same prompt gets the same answer, whatever was asked before. Evaluating tokens in batches of another
-  size rounds differently, so the batches follow from the prompt alone: its system message, then PORTION tokens at a
+- `PrefixCache` is a prefix cache: tokens at the start of a prompt that an earlier prompt shared are not evaluated
+  again. Yet the same prompt gets the same answer, whatever came before. Evaluating tokens in batches of another size
+  rounds differently, so the batches follow from the prompt alone: its system message, then BATCH_TOKENS tokens at a
   time. Only whole batches are reused. In a prompt, the evidence comes before the question, so that a second question on
-  the same evidence evaluates only the end of it again.
+  the same evidence evaluates only the end of its prompt.
 - `LookupLlama` guesses tokens that the answer copies from its prompt, and checks many guesses in one step.
 """
 
@@ -42,7 +42,8 @@ BATCH_TOKENS = 128
 """Tokens in a batch. Each batch is a pass over all weights: smaller ones make a long prompt noticeably slower, larger
 ones leave more tokens at the end of a shared beginning to be evaluated again."""
 SAVED_PROMPTS, MAX_SAVED_TOKENS = 3, 1024
-"""Number of saved prompts with other system messages, and tokens saved of each: 24 MB with the embedded model."""
+"""Number of saved prompts with other system messages, and number of tokens saved of each: 24 MB with the embedded
+model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class _Evaluated:
     state: bytes = b""
 
     def known(self, tokens: Sequence[int], ends: Sequence[int]) -> int:
-        """Return how many tokens at the start of a prompt with these batches are evaluated, in whole batches."""
+        """Return how many tokens at the start of a prompt with these batches are evaluated already."""
         known = 0
         for own, other in zip(self.ends, ends, strict=False):
             if own != other or self.tokens[known:own] != tuple(tokens[known:other]):
@@ -141,7 +142,7 @@ class PrefixCache:
 def batch_ends(prefix_length: int, length: int) -> tuple[int, ...]:
     """Return the positions where the batches of a prompt of `length` tokens end.
 
-    The last token is in none of them: llama.cpp must evaluate it to predict the first token of the answer.
+    No batch contains the last token: llama.cpp must evaluate it to predict the first token of the answer.
     """
     first = prefix_length or BATCH_TOKENS
     return tuple(range(first, length, BATCH_TOKENS))
@@ -201,7 +202,7 @@ class LookupLlama(llama_cpp.Llama):
 
 
 def guess(read: list[int], most: int) -> list[int]:
-    """Return up to `most` tokens that followed the last previous occurrence of the last SAME tokens; [] if none."""
+    """Return up to `most` tokens that followed the last previous occurrence of the last MATCH_TOKENS; [] if none."""
     last = read[-MATCH_TOKENS:]
     for start in range(len(read) - MATCH_TOKENS - 1, -1, -1):
         if read[start : start + MATCH_TOKENS] == last:
@@ -248,7 +249,8 @@ class LlamaStream:
 # llama-cpp-python compiles the chat template while it loads the model, hence TemplateError.
 _LOAD_ERRORS = (ValueError, RuntimeError, OSError, AssertionError, jinja2.TemplateError)
 _RENDER_ERRORS = (jinja2.TemplateError, ValueError, TypeError, OverflowError)
-"""Exceptions from a chat template: ValueError is its own refusal (`raise_exception`), TypeError a mistake in it.
+"""Exceptions from a chat template: ValueError is a refusal by the template (`raise_exception`), TypeError a mistake
+in the template.
 
 jinja2's sandbox stops a template that tries to leave it (SecurityError) or that makes a range too large
 (OverflowError).
@@ -257,7 +259,7 @@ jinja2's sandbox stops a template that tries to leave it (SecurityError) or that
 
 @llama_cpp.llama_log_callback  # type: ignore[untyped-decorator]
 def _SILENT(level: int, text: bytes, data: ctypes.c_void_p) -> None:  # noqa: N802 - kept alive as a constant
-    """Drop llama.cpp's log, which would clutter the terminal; localcrag raises failures instead of logging them."""
+    """Discard llama.cpp's log, which would clutter the terminal; localcrag raises errors instead."""
 
 
 class LlamaCpp:
@@ -344,7 +346,7 @@ class LlamaCpp:
                 ) from error
 
     def _prefix_length(self, messages: Sequence[Message], tokens: Sequence[int]) -> int:
-        """Return how many tokens at the start of the prompt all prompts with the same system message share."""
+        """Return the number of tokens at the start of the prompt that are the same for this system message."""
         if messages[0].role != "system":
             return 0
         other = self._tokens([messages[0], Message("user", "")])
@@ -386,14 +388,14 @@ class LlamaCpp:
         # llama-cpp-python compares the adapter with None, but an unreadable one is a null pointer, which is never None.
         if adapter and not llama._lora_adapter:
             llama.close()
-            raise RuntimeError("the adapter is damaged, or another model's")
+            raise RuntimeError("the adapter is damaged, or belongs to another model")
         return llama
 
     def _chat_format(self, path: Path) -> Jinja2ChatFormatter:
         template = self._llama.metadata.get("tokenizer.chat_template")
         if not template:
             raise ModelDamaged(
-                f"The language model {path} brings no chat template: it was not made to answer questions (a base "
+                f"The language model {path} has no chat template: it was not made to answer questions (a base "
                 "model), or it was converted without one. Choose an “instruct” or “chat” model with `localcrag models "
                 "use NAME`."
             )
@@ -429,8 +431,8 @@ class LlamaCpp:
 
     def _plain(self, content: str) -> str:
         # A document could contain the text of a control token, which would end the user's turn and begin another. The
-        # vocabulary lists those of this model; "<|" begins most others, which a model may have learned all the same.
-        # A lone surrogate, which no tokenizer accepts, becomes the replacement character.
+        # vocabulary lists those of this model; "<|" begins most other control tokens, which a model may still have
+        # learned. A lone surrogate, which no tokenizer accepts, becomes the replacement character.
         whole = content.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return self._control.sub(r"\g<0> ", whole.replace("<|", "< |").replace("|>", "| >"))
 

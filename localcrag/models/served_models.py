@@ -28,10 +28,11 @@ from localcrag.records.thresholds import UNCALIBRATED
 from localcrag.text.sentences import Span
 
 BYTES_PER_TOKEN = 3.0
-"""Bytes per token for estimates, chosen low to be safe: in most vocabularies, English has about four and a half and
-German three and a half. A letter of another script has two or three bytes and is seldom less than half a token."""
+"""Bytes per token for estimates, chosen low to be safe: in most vocabularies, a token has about four and a half
+bytes in English and three and a half in German. A letter of another script has two or three bytes and is rarely less
+than half a token."""
 TOKENS_PER_MESSAGE = 8
-"""Tokens that a chat template adds to each message: five to seven in those of ChatML and Llama 3."""
+"""Tokens that a chat template adds to each message: ChatML's and Llama 3's add five to seven."""
 CACHED_COUNTS = 64
 """Prompts whose token count is cached."""
 _REASONING_TAGS = ("<think>", "</think>")
@@ -66,13 +67,13 @@ class ServerLanguageModel:
 
     @property
     def program(self) -> str:
-        """Return the name of the program that runs the model."""
+        """Return the name of the program that serves the model."""
         return self._model.program.value
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the length of the prompt in tokens: the server's count if `counts` is true, otherwise an estimate.
 
-        It is estimated if the server cannot count, or if it is on another computer.
+        The length is estimated if the server cannot count, or if it is on another computer.
         """
         key = tuple(messages)
         if (known := self._counted.get(key)) is not None:
@@ -174,7 +175,7 @@ class _Stop:
 def _write(
     exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: TokenUsage, stopped: _Stop
 ) -> Generator[str, None, None]:
-    """Yield pieces of text as they arrive, and an empty piece now and then while none does.
+    """Yield pieces of text as they arrive, and an empty piece now and then while nothing arrives.
 
     The empty pieces let the caller check whether the answer is still wanted. Raises GenerationError.
     """
@@ -232,7 +233,7 @@ class _StreamParser:
         self._finished |= bool(choices[0].get("finish_reason"))
         text = (choices[0].get("delta") or {}).get("content") or ""
         if text and not self._usage_reported:
-            # Until the server reports a count, each event is taken for one token.
+            # Until the server reports a count, each event counts as one token.
             self._usage.completion += 1
         return self._strip_reasoning(text)
 
@@ -278,7 +279,7 @@ class _StreamParser:
 
 
 def estimate(messages: Sequence[Message]) -> int:
-    """Estimate the number of tokens in a prompt, rather too high than too low."""
+    """Estimate the number of tokens in a prompt, erring on the high side."""
     size = sum(len(message.content.encode("utf-8", "replace")) for message in messages)
     return int(size / BYTES_PER_TOKEN) + TOKENS_PER_MESSAGE * (len(messages) + 1)
 
@@ -286,7 +287,7 @@ def estimate(messages: Sequence[Message]) -> int:
 TEXTS_PER_REQUEST = 32
 """Texts in one request; TEI's default limit (max_client_batch_size)."""
 CLIP = 1e-6
-"""Distance from 0 and 1 to which probabilities are clipped, since exactly 1.0 has no finite logit."""
+"""Distance from 0 and 1 to which probabilities are clipped, because exactly 1.0 has no finite logit."""
 QUESTION = "How many days may a borrowed boat be kept?"
 TEXTS = (
     "The bakery on the corner opens at six and sells rye bread until noon.",
@@ -294,7 +295,8 @@ TEXTS = (
     "Photosynthesis turns light into sugar in the leaves of plants.",
     "A borrowed boat may be kept for nine days; then it has to be returned to the jetty.",
 )
-"""Texts of the test request that a server gets first. Only the last one answers QUESTION; none is a user's document."""
+"""Texts of the test request that localcrag first sends to a server. Only the last one answers QUESTION; none is a
+user's document."""
 
 
 class RequestForm(StrEnum):
@@ -387,7 +389,7 @@ class ServerScorer:
 
 
 def _by_index(answer: Any, count: int, address: ServerAddress) -> list[float]:
-    """Return the scores in the order of the texts in the request. Raises ServerError unless each text has one."""
+    """Return the scores in the order of the texts in the request. Raises ServerError unless each text has a score."""
     results: Any = answer.get("results", answer.get("data")) if isinstance(answer, dict) else answer
     scores: dict[int, float] = {}
     try:

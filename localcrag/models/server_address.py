@@ -29,7 +29,7 @@ API = "/v1"
 RERANK = re.compile(r"/rerank(?:ing)?$")
 """End of the path of a reranker's address."""
 CLOUD_MODEL = re.compile(r"[:-]cloud$")
-"""Suffix of Ollama's models that run on the servers of its maker."""
+"""Suffix of Ollama's models that run on its maker's servers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class ServerAddress:
 
     @property
     def name(self) -> str:
-        """Return the model's name as it is in the settings."""
+        """Return the model's name as written in the settings."""
         return f"{self}#{self.model}" if self.model else str(self)
 
     @property
@@ -57,7 +57,7 @@ class ServerAddress:
 
     @property
     def at(self) -> str:
-        """Return host and port as text; the user's approval and the API key belong to this."""
+        """Return host and port as text; the user's approval and the API key are tied to them."""
         return format_address(*self.place)
 
     @property
@@ -81,7 +81,7 @@ class ServerAddress:
 
 
 def parse_server(text: str) -> ServerAddress:
-    """Parse the address in `text`; if it has no path, use that of the API. Opens no connection.
+    """Parse the address in `text`; if it has no path, use the API's path. Opens no connection.
 
     Raises ServerError if it is not an http(s) address of a server, contains a password, or is an IP address outside
     private networks. The IP addresses behind a name are checked on connecting.
@@ -100,9 +100,9 @@ def parse_server(text: str) -> ServerAddress:
     if url.port is not None and not 0 < url.port <= MAX_PORT:
         raise _refused(before, f"has a port that is not between 1 and {MAX_PORT}")
     if url.query:
-        raise _refused(before, "has something after a “?”, and only the beginning of the address is wanted")
+        raise _refused(before, "has something after a “?”; enter only the part before it")
     if url.userinfo:
-        raise _refused(before, "holds a password, which would be shown with it; a key is given by itself")
+        raise _refused(before, "contains a password, which messages would show; enter an API key separately")
     path = url.path.rstrip("/").removesuffix("/chat/completions").removesuffix("/models")
     address = ServerAddress(url.copy_with(path=path or API))
     if is_number(url.host) and not address.here and not _is_private_number(url.host):
@@ -122,7 +122,7 @@ def _is_private_number(host: str) -> bool:
     try:
         return is_private(host)
     except ValueError:
-        # An IP address in another notation, such as 134744072, is refused: a private one is never written like that.
+        # An IP address in another notation, such as 134744072, is refused: nobody writes a private address like that.
         return False
 
 

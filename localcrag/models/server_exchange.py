@@ -1,7 +1,7 @@
 """Requests to a model server over HTTP, and errors that a user can act on.
 
 - The first functions turn HTTP statuses and httpx's exceptions into errors. No message contains a key or a question.
-- `Exchange` sends requests to one server, and `Lines` reads a streamed answer in a thread.
+- `Exchange` sends requests to one server, and `StreamedLines` reads a streamed answer in a thread.
 - The last functions hide the differences between server programs: list the models, get the context window, count
   tokens, and add options to a request.
 """
@@ -114,7 +114,7 @@ def connection_lost(address: ServerAddress) -> ServerError:
 
 
 def invalid_answer(address: ServerAddress) -> ServerError:
-    """Return the error for an answer that is not in the form of a model server's."""
+    """Return the error for an answer that does not have the form of a model server's answer."""
     return ServerError(
         f"{address} answered, but not as a server of models does. Check that the address leads to one and not to "
         "another program."
@@ -126,7 +126,7 @@ def error_message(body: str) -> str:
     try:
         found: Any = json.loads(body)
     except ValueError:
-        return body if "<" not in body else ""  # HTML, from a proxy for example, is of no use to the user.
+        return body if "<" not in body else ""  # HTML, from a proxy for example, does not help the user.
     while isinstance(found, dict):
         found = next((found[name] for name in ("error", "message", "detail") if found.get(name)), "")
     return str(found)
@@ -161,11 +161,12 @@ CONNECT_SECONDS = 5.0
 QUICK_SECONDS = 10.0
 """Seconds to wait for an answer that the server gives without running a model."""
 SILENCE_SECONDS = 300.0
-"""Seconds to wait for a model: loading it, or reading a long prompt on a slow CPU, takes minutes without output."""
+"""Seconds to wait for a model, because loading it, or reading a long prompt on a slow CPU, takes minutes without
+output."""
 POLL_SECONDS = 0.5
 """Seconds without output after which the reader of a stream gets control, to check whether it is still wanted."""
 MAX_CHARACTERS = 20_000_000
-"""Most characters in one streamed answer; a longer one is not a language model's."""
+"""Most characters in one streamed answer; no language model writes a longer one."""
 
 
 class Exchange:
@@ -222,7 +223,7 @@ class StreamedLines:
         threading.Thread(target=self._run, name="model server", daemon=True).start()
 
     def __iter__(self) -> Iterator[str | None]:
-        """Yield the lines, and None now and then while no line comes. Raises ServerError."""
+        """Yield the lines, and None now and then while no line arrives. Raises ServerError."""
         while True:
             try:
                 come = self._queue.get(timeout=POLL_SECONDS)
@@ -358,7 +359,7 @@ def count_tokens(exchange: Exchange, model: ServedModel, messages: Sequence[Mess
             counted = exchange.ask(address.sibling("/tokenize"), {"model": model.id, "messages": plain})
             return int(counted["count"])
         case Program.LLAMA_CPP_PYTHON:
-            # Its API does not offer the chat template. Most templates are as long as ChatML's, which is used here.
+            # The API does not expose the chat template. Most templates are as long as ChatML's, so this one is used.
             prompt = "".join(f"<|im_start|>{one.role}\n{one.content}<|im_end|>\n" for one in messages)
             url = address.sibling("/extras/tokenize/count")
             return int(exchange.ask(url, {"input": prompt + "<|im_start|>assistant\n"})["count"])
@@ -369,7 +370,7 @@ def extra_options(program: Program, schema: JsonSchema | None) -> dict[str, Any]
     """Return the options that a request to this program needs in addition to the usual ones."""
     added: dict[str, Any] = {}
     if program in (Program.LLAMA_SERVER, Program.VLLM):
-        # An answer is a few sentences long: reasoning before it would use up its tokens.
+        # An answer is a few sentences long, and reasoning before it would use up its tokens.
         added["chat_template_kwargs"] = {"enable_thinking": False}
     if program is Program.LLAMA_CPP_PYTHON:
         added["repeat_penalty"] = 1.0  # The default, 1.1, discourages a model from repeating the words of the evidence.

@@ -67,7 +67,7 @@ class ProgressMeter:
     def at(self, done: int, total: int | None = None) -> None:
         """Set the number of bytes that are there, and optionally the total."""
         if done < self._done:
-            self._marks.clear()  # A rate over a step back would be negative.
+            self._marks.clear()  # Going backwards would make the rate negative.
         self._done = done
         self._total = self._total if total is None else total
         now = self._clock()
@@ -104,7 +104,7 @@ GIT_SHA1 = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True, slots=True)
 class HubFile:
-    """One file in its present state on the hub; `checksum` is a SHA-256, or for a small file in git its git SHA-1."""
+    """One file as it is now on the hub; `checksum` is a SHA-256, or the git SHA-1 of a small file in git."""
 
     file: ModelFile
     url: str
@@ -154,7 +154,8 @@ def _client() -> httpx.Client:
     headers = {"User-Agent": f"localcrag/{localcrag.__version__}", "Accept-Encoding": "identity"}
     if token:
         headers["Authorization"] = f"Bearer {token}"  # httpx drops it when it is redirected to another host
-    # Every request goes to the hub or to a host that the hub redirects to. The guard admits those for this download.
+    # Every request goes to the hub or to a host that the hub redirects to. The guard admits these hosts for this
+    # download.
     hooks = {"request": [lambda request: guard.admit(str(request.url))]}
     if socks := process.unusable_socks_proxy():
         raise DownloadFailed(
@@ -198,7 +199,7 @@ def _look_up(client: httpx.Client, source: HubSource, file: ModelFile) -> HubFil
     is_checksum = SHA256.fullmatch(checksum) or GIT_SHA1.fullmatch(checksum)
     if number_of_bytes is None or not (GIT_SHA1.fullmatch(commit) and is_checksum):
         raise DownloadFailed(
-            f"{url} did not say commit, size and checksum of the file, as a Hugging Face hub does. Check HF_ENDPOINT "
+            f"{url} did not return the file's commit, size and checksum, as a Hugging Face hub does. Check HF_ENDPOINT "
             "and any proxy; or download the files with a browser."
         )
     if file.sha256 and file.sha256 != checksum:
@@ -210,7 +211,7 @@ def _look_up(client: httpx.Client, source: HubSource, file: ModelFile) -> HubFil
 
 
 def _head(client: httpx.Client, url: str) -> httpx.Response:
-    """Follow redirects until an answer names the commit. The hub's storage, at the end of them, does not know it."""
+    """Follow redirects until an answer names the commit. The hub's storage, to which they lead, does not know it."""
     request = client.build_request("HEAD", url)
     for _ in range(MAXIMUM_REDIRECTS):
         response = client.send(request, follow_redirects=False)
@@ -269,7 +270,7 @@ def _check(file: HubFile, part: Path, meter: ProgressMeter) -> RecordedFile:
     if found != file.checksum:
         part.unlink()
         raise ModelDamaged(
-            f"What came from {file.url} has the checksum {found}, but should have {file.checksum}. The file has been "
+            f"The file from {file.url} has the checksum {found}, but should have {file.checksum}. The file has been "
             "removed; run the command again."
         )
     flush(part)
@@ -364,7 +365,7 @@ def _download(source: WheelSource, folder: Path, meter: ProgressMeter) -> Path:
 
 
 def _start_pip(command: list[str], requirement: str, purpose: Purpose, meter: ProgressMeter) -> subprocess.Popen[str]:
-    """Start pip, which connects to its configured index; report that first, and write it to the connection log."""
+    """Start pip, which connects to its configured index; first report that and write it to the connection log."""
     place = "the package index of pip"
     meter.connecting(place)
     egress_log.note(
@@ -384,7 +385,7 @@ def _start_pip(command: list[str], requirement: str, purpose: Purpose, meter: Pr
 
 
 def _with_uv_index(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment for pip, with uv's package index if the environment names one for uv but not for pip."""
+    """Return the environment for pip; if it names a package index for uv but none for pip, pip gets uv's index."""
     index = next((environment[name] for name in UV_INDEX_VARIABLES if environment.get(name)), None)
     return {**({"PIP_INDEX_URL": index} if index else {}), **environment}
 
@@ -402,7 +403,7 @@ def _unpack(archive: zipfile.ZipFile, member: str, file: ModelFile, path: Path, 
     try:
         information = archive.getinfo(member)
     except KeyError as error:
-        raise ModelDamaged(f"it does not hold {member}.") from error
+        raise ModelDamaged(f"it does not contain {member}.") from error
     if information.file_size != file.size:
         raise ModelDamaged(f"{member} has {information.file_size:,} bytes in it, not {file.size:,}.")
     path.parent.mkdir(parents=True, exist_ok=True)

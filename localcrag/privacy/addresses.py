@@ -25,7 +25,7 @@ def format_address(host: str, port: int) -> str:
 
 
 def is_this_computer(host: str) -> bool:
-    """Return whether a name or address is that of this computer, without a name look-up."""
+    """Return whether a name or address refers to this computer, without a name look-up."""
     name = normalise_host(host)
     if name in {"", "localhost", "ip6-localhost", "ip6-loopback"}:
         return True
@@ -72,7 +72,7 @@ def normalise_host(host: Any) -> str:
 
 
 def trusted_certificates() -> ssl.SSLContext:
-    """Return a context that trusts httpx's certificates and this computer's own, such as a home network's authority."""
+    """Return a context that trusts httpx's certificates and this computer's own, such as those of a home network."""
     import httpx  # noqa: PLC0415 - worker processes, which import this module, need no HTTP client
 
     context = httpx.create_ssl_context(trust_env=False)

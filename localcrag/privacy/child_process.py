@@ -4,7 +4,7 @@ The egress guard is active in these processes, so they cannot connect to anythin
 caller gets an error, and the next request starts a new process.
 
 A caller that uses several processes at once can take them from a view of the pool (`shared`). Another thread can then
-end the processes working for this caller, and no others (`abandon`).
+end only the processes that work for this caller (`abandon`).
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ _FOLDER = Path(__file__).resolve().parents[2]
 
 
 class WorkerFailed(Exception):
-    """A process ended or hung; the message says which."""
+    """A process ended or hung; the message tells which of the two."""
 
 
 class ChildProcess:
-    """A module of localcrag that runs in a Python process of its own."""
+    """A module of localcrag that runs in its own Python process."""
 
     def __init__(self, module: str, patience: float, *arguments: str) -> None:
         """Start the process. `patience` is in seconds, for each answer; `arguments` are command-line arguments."""
         self._patience = patience
         with allow_egress(Purpose.NONE, programs=True):
-            # In this working folder the module is found, whichever folder the app was started in.
+            # In this working folder Python finds the module, whichever folder the app was started in.
             self._process = subprocess.Popen(
                 [sys.executable, "-m", module, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=_FOLDER
             )
@@ -63,10 +63,10 @@ class ChildProcess:
         try:
             answer = self._answers.get(timeout=self._patience)
         except queue.Empty:
-            raise WorkerFailed(f"nothing came of it for {self._patience:.0f} seconds") from None
+            raise WorkerFailed(f"there was no progress for {self._patience:.0f} seconds") from None
         if answer is None:
-            self._process.kill()  # The stream ended or had an invalid message, so the process is of no use any more.
-            raise WorkerFailed(f"its reader broke off ({_describe_exit(self._process.wait())})")
+            self._process.kill()  # The stream ended or had an invalid message, so the process is no longer usable.
+            raise WorkerFailed(f"its reader process ended ({_describe_exit(self._process.wait())})")
         return answer
 
 
@@ -92,7 +92,7 @@ def _end(process: subprocess.Popen[bytes], answers: queue.Queue[Frame | None], e
     with suppress(queue.Full):
         answers.put_nowait(None)
     for stream in (process.stdin, process.stdout):
-        # Closing may flush data that no process reads any more; such an error does not matter.
+        # Closing may flush data that no process reads any longer; such an error does not matter.
         with suppress(OSError):
             _pipe(stream).close()
 
@@ -129,7 +129,8 @@ class ProcessPool:
         self._lock = threading.Lock()
         self._idle: list[ChildProcess] = []
         self._kept = MOST_IDLE
-        # Weak references: a process whose user drops it, for a file that is not read to the end, must still end.
+        # Weak references: if the user of a process drops it, for example after reading part of a file, the process must
+        # still end.
         self._busy: weakref.WeakSet[ChildProcess] = weakref.WeakSet()
         self._abandoned = False
         self._end = weakref.finalize(self, _end_all, self._idle)
@@ -156,7 +157,7 @@ class ProcessPool:
         raise Abandoned
 
     def give_back(self, process: ChildProcess) -> None:
-        """Return a process that has finished its work to the pool; end it if enough are idle."""
+        """Return a process that has finished its work to the pool; end it if enough processes are idle."""
         with self._lock:
             self._busy.discard(process)
             if len(self._idle) < self._kept and not self._abandoned:
@@ -171,7 +172,7 @@ class ProcessPool:
         process.end()
 
     def abandon(self) -> None:
-        """End the processes in use, even while threads wait for their answers, and refuse further ones to callers."""
+        """End the processes in use, even while threads wait for their answers, and refuse to hand out new ones."""
         with self._lock:
             self._abandoned = True
             busy = [*self._busy]

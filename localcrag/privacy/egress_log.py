@@ -1,8 +1,8 @@
 """The egress log: connections and programs that were allowed or refused, one JSON line each in a file.
 
 The guard writes to it from an audit hook in any process. The hook must not wait for a database, so it only appends a
-short line to a file; the connection log later moves the lines into the database (storage/egress.py). Until `keep_in`
-sets the folder of the file, attempts are kept in memory.
+short line to a file; the connection log later moves the lines into the database (storage/egress.py). Until
+`log_to_folder` sets the folder of the file, attempts are kept in memory.
 """
 
 from __future__ import annotations
@@ -24,13 +24,14 @@ from typing import Any, Self
 FOLDER_NAME = "egress"
 FILE_NAME = "attempts.jsonl"
 FOLDER_VARIABLE = "LOCALCRAG_EGRESS_FOLDER"
-"""Environment variable that tells child processes the folder to write to."""
+"""Environment variable that tells child processes which folder to write to."""
 REFUSALS_VARIABLE = "LOCALCRAG_REFUSALS_FILE"
-"""Environment variable with a file to which each process adds its refusals, for tests; any data folder uses it."""
+"""Environment variable with a file to which each process also writes its refusals, for tests; any data folder uses
+it."""
 MOST_IN_MEMORY = 1_000
 """Maximum number of attempts kept in memory; the oldest are dropped."""
 SETTLED_SECONDS = 60.0
-"""Seconds after which no process writes any more to a file that was renamed; a write takes far less than a second."""
+"""Seconds after which no process still writes to a file that was renamed; a write takes far less than a second."""
 
 
 class Kind(StrEnum):
@@ -45,7 +46,7 @@ class Kind(StrEnum):
 class Purpose(StrEnum):
     """The purpose of an attempt, listed in docs/reference/data-inventory.md; with NONE, connections are refused.
 
-    SET_UP: download of a model that set-up installs, also if that happens later.
+    SET_UP: download of a model that set-up installs, during set-up or later.
 
     LANGUAGE_MODEL, RELEVANCE_MODEL: questions and passages sent to a model server on another computer. COLLECTION:
     documents and search terms sent to a PostgreSQL server on another computer, where the collection is stored.
@@ -81,7 +82,7 @@ class EgressAttempt:
 
 
 class _LogState:
-    """The folder that this process writes its attempts to, and the attempts that are not yet written."""
+    """The folder that this process writes its attempts to, and the attempts that are still unwritten."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
@@ -159,7 +160,7 @@ def drained_attempts(data_dir: Path) -> Iterator[list[EgressAttempt]]:
     folder = data_dir.absolute() / FOLDER_NAME
     with _log_state.lock:
         waiting = list(_log_state.waiting)
-    # Rename the file first, so that lines that other processes write from now on are not removed with it.
+    # Rename the file first, so that removing it does not remove lines that other processes write from now on.
     with suppress(OSError):
         (folder / FILE_NAME).rename(folder / f"{time.time_ns()}.jsonl")
     moved = [path for path in folder.glob("*.jsonl") if path.name != FILE_NAME]
@@ -173,7 +174,7 @@ def drained_attempts(data_dir: Path) -> Iterator[list[EgressAttempt]]:
 
 
 def forget(data_dir: Path) -> None:
-    """Remove the attempts in a data folder that are not yet in the database."""
+    """Remove the attempts in a data folder that have not been moved to the database yet."""
     with _log_state.lock:
         _log_state.waiting.clear()
     shutil.rmtree(data_dir.absolute() / FOLDER_NAME, ignore_errors=True)
@@ -191,7 +192,7 @@ def _read(path: Path) -> Iterator[EgressAttempt]:
 
 
 def call_origin() -> str:
-    """Return the origin of an attempt: our modules and third-party packages on the call stack, outermost first."""
+    """Return the origin of an attempt: localcrag's modules and other packages on the call stack, outermost first."""
     names: list[str] = []
     frame = sys._getframe(1)
     while frame is not None:

@@ -36,8 +36,8 @@ HARMLESS = (
     ["fc-list", "--format=%{file}\\n"],
     ["system_profiler", "-xml", "SPFontsDataType"],
 )
-"""Commands that connect to nothing. Python's library runs the first one (platform.platform()), and Matplotlib the
-others, to list the system's fonts the first time that it draws."""
+"""Commands that make no connection. Python's library runs the first one (platform.platform()). Matplotlib runs the
+others once, to list the system's fonts."""
 # This Python may be started with "-m localcrag…", or with app.py of this checkout.
 OWN_MODULE = "localcrag"
 OWN_SCRIPT = Path(__file__).resolve().parents[2] / "app.py"
@@ -64,7 +64,7 @@ class EgressPermit:
     def admit(self, host: str, port: int) -> None:
         """Allow connections to a host, and report it with `tell` if it is new and not this computer.
 
-        Raises ValueError if the passage has no purpose, because docs/reference/data-inventory.md must list each one.
+        Raises ValueError if the exception has no purpose, because docs/reference/data-inventory.md must list each one.
         """
         if self.purpose is Purpose.NONE:
             raise ValueError(
@@ -116,7 +116,7 @@ def allow_egress(
 
 
 def admit(url: str) -> None:
-    """Extend the open passage to the host of a web address, and to the configured proxies; no-op without a passage."""
+    """Extend the active exception to the host of a web address and to the configured proxies; no-op without one."""
     opened = _active_permit.get()
     if opened is None:
         return
@@ -127,7 +127,7 @@ def admit(url: str) -> None:
 
 
 def allow_all_programs(why: str) -> None:
-    """Allow this whole process to start any program; for tests and developer tools only, for the reason `why`."""
+    """Allow this process to start any program, for the reason `why`; for tests and developer tools only."""
     _unrestricted.append(why)
 
 
@@ -160,7 +160,7 @@ def _check_connection(arguments: tuple[Any, ...]) -> None:
     if is_this_computer(host):
         return
     opened, there = _active_permit.get(), format_address(host, port)
-    # A passage allows numbers only: connecting to a name would resolve it without an audit event of its own.
+    # An exception allows numbers only: connecting to a name would resolve it without an audit event of its own.
     if opened and is_number(host) and opened.allows_address(host, port):
         _log(Kind.CONNECTION, there, allowed=True)
         return
@@ -205,12 +205,12 @@ def _check_program(file: str | bytes, arguments: Any = (), environment: Any = No
 
 
 def _has_our_path(environment: Any) -> bool:
-    """Return whether a program is searched in the same folders (PATH) as by this process."""
+    """Return whether programs are searched for in the same folders (PATH) as by this process."""
     return environment is None or _as_text(environment).get("PATH") == os.environ.get("PATH")
 
 
 def _keeps_the_guard(words: list[str], environment: Any) -> bool:
-    """Return whether a program of ours will be guarded: commands install the guard, other modules need GUARDED."""
+    """Return whether a localcrag program will be guarded: commands install the guard, other modules need GUARDED."""
     is_a_command = words[1:3] == ["-m", OWN_MODULE] or words[1] != "-m"
     return is_a_command or environment is None or GUARDED in _as_text(environment)
 
@@ -237,7 +237,7 @@ def _check_browser(arguments: tuple[Any, ...]) -> None:
 
 
 def open_browser(address: str) -> bool:
-    """Open a page of this computer in the browser; return False if there is none. Raises EgressRefused for others."""
+    """Open an address of this computer in the browser; return False if there is none. Raises EgressRefused."""
     import webbrowser  # noqa: PLC0415 - imported only if needed, since it searches for browsers
 
     with allow_egress(Purpose.NONE, programs=True):
@@ -276,7 +276,7 @@ def _hook(
 
 
 def _check_names_first(method: str) -> None:
-    """Wrap a socket method to check names passed to it, since it resolves them before its audit event is raised."""
+    """Wrap a socket method to check names passed to it, because it resolves them before it raises its audit event."""
     original = getattr(socket.socket, method)
 
     @functools.wraps(original)

@@ -1,8 +1,8 @@
-"""The log file: what ended threads, servers and background tasks, without words of documents.
+"""The log file: why threads, servers and background tasks ended, without content of documents.
 
-Log calls of localcrag pass constant texts, numbers and names of our own. Of an exception, the file gets its kind and
-the places in the code, never its message, which may quote a document. The file stays below `MOST_BYTES`; older lines
-are kept in `KEPT` more files.
+Log calls of localcrag pass constant texts, numbers and localcrag's own names. For an exception, the file records its
+kind and the places in the code, but never its message, which may quote a document. The file stays below `MOST_BYTES`;
+older lines are kept in `KEPT` more files.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def keep_in(data_dir: Path) -> Path:
 
 
 def _log_and_pass_on(ended: threading.ExceptHookArgs) -> None:
-    """Log the exception that ended a thread, then do what would have been done without the log."""
+    """Log the exception that ended a thread, then call the previous exception hook."""
     if ended.exc_value is not None:
         _log.error("a thread ended with an error", exc_info=ended.exc_value)
     _hook(ended)
@@ -72,7 +72,7 @@ def _log_and_pass_on(ended: threading.ExceptHookArgs) -> None:
 
 @contextmanager
 def logged(server: str) -> Iterator[None]:
-    """Log when a server of ours starts and what ends it; `server` is a constant name."""
+    """Log the start and the end of one of localcrag's servers; `server` is a constant name."""
     _log.info("%s starts", server)
     try:
         yield

@@ -1,4 +1,4 @@
-"""Private files and folders: readable by this user alone, and written to survive a power cut.
+"""Private files and folders: readable only by this user, and written to survive a power cut.
 
 On Windows the system keeps a user's folders private, so permissions are not changed there.
 """
@@ -49,7 +49,7 @@ def make_private_folder(folder: Path) -> None:
     """Create a private folder and its missing parents so that they survive a power cut. Raises OSError."""
     new = [one for one in (folder, *folder.parents) if not one.exists()]
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    # A new folder's name must reach the disk, too: if the name is lost, so is everything in the folder.
+    # A new folder's name must also reach the disk: if the name is lost, so is everything in the folder.
     for one in new:
         flush_to_disk(one.parent)
 
@@ -80,7 +80,7 @@ def _sync(path: Path, flags: int) -> None:
 def write_private(path: Path, text: str) -> None:
     """Write a file atomically that only this user can read; readers see the old content or the complete new one.
 
-    The file is on the disk, under its final name, when this returns. Raises OSError.
+    When the function returns, the file is on the disk under its final name. Raises OSError.
     """
     make_private_folder(path.parent)
     temporary = path.with_name(f"{path.name}.{os.getpid()}.part")
@@ -130,7 +130,7 @@ def _close(path: Path) -> None:
         if path.stat().st_uid == os.getuid():
             path.chmod(mode & ~OTHERS)
     except OSError:
-        pass  # The file was just deleted, or its disk has no permissions; `localcrag privacy` lists what stays open.
+        pass  # The file was just deleted, or its disk has no permissions; `localcrag privacy` lists what remains.
 
 
 def _mode(path: Path) -> int:

@@ -51,7 +51,7 @@ def environment_with_proxies() -> dict[str, str]:
 
 
 def _removed_variables() -> dict[str, str]:
-    """Return the removed variables, except those that have been set again since."""
+    """Return the removed variables that have not been set again since."""
     return {name: value for name, value in _removed_proxies.items() if os.environ.get(name) in (None, LOOPBACK)}
 
 
@@ -94,19 +94,19 @@ SWITCHES = {
     "DO_NOT_TRACK": "1",
     # ONNX Runtime reads this from version 1.29 on; the locked version is older (pyproject.toml).
     "ORT_DISABLE_TELEMETRY": "1",
-    # Models load from local paths only; `localcrag models get` downloads with httpx.
+    # Models are loaded from local paths only; `localcrag models get` downloads with httpx.
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
     # Hugging Face's Xet transfers run outside Python, where the guard does not see them (guard.py).
     "HF_HUB_DISABLE_XET": "1",
-    # Gradio records how long the last 10,000 events took, for a statistics page that localcrag closes, and sums this up
-    # again at each event, which takes 6 to 13 ms.
+    # Gradio records how long the last 10,000 events took, for a statistics page that localcrag closes, and recomputes
+    # the statistics at each event, which takes 6 to 13 ms.
     "GRADIO_ANALYTICS_MAX_EVENTS": "1",
     "GRADIO_ANALYTICS_CACHE_FREQUENCY": "1000000000",
-    # Gradio asks Matplotlib for its backend at each event. Without a fixed one, Matplotlib looks for a screen, runs a
-    # program to find all fonts, and writes a list of them into the user's home folder.
+    # Gradio asks Matplotlib for its backend at each event. Without a fixed backend, Matplotlib looks for a screen, runs
+    # a program to find all fonts, and writes a list of them into the user's home folder.
     "MPLBACKEND": "agg",
-    # Progress bars of libraries would interrupt our own.
+    # Progress bars of libraries would interrupt localcrag's own.
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",
     "TRANSFORMERS_VERBOSITY": "error",
     # Without this, the tokenizers library warns after each fork.
@@ -128,7 +128,7 @@ def silence() -> None:
         return
     _done.append("silent")
     remove_proxies()
-    # Variables can make Gradio listen to other computers, create a public link, or serve folders.
+    # Gradio's variables can make it listen to other computers, create a public link, or serve folders.
     for name in [name for name in os.environ if name.startswith("GRADIO_") or name in HOSTING_VARIABLES]:
         del os.environ[name]
     os.environ.update(SWITCHES)
@@ -144,7 +144,7 @@ def hide_error_messages() -> None:
 
 
 def print_error(error: BaseException) -> None:
-    """Print and log an unexpected error; only its kind and place if `hide_error_messages` was called."""
+    """Print and log an unexpected error; after `hide_error_messages`, only its kind and place."""
     _log.error("unexpected error", exc_info=error)
     if traceback.print_exc is _print_places:
         print(error_places(error), file=sys.stderr, flush=True)  # noqa: T201
@@ -157,7 +157,7 @@ def _print_places(*_arguments: Any, **_named: Any) -> None:
 
 
 def error_places(error: BaseException | None) -> str:
-    """Return kind and place of an error and its causes, without their messages, and how to see these."""
+    """Return the kinds and places of an error and its causes, without their messages, and how to see the messages."""
     hint = "(the messages may hold words of your documents: LOCALCRAG_DEBUG=1 shows them)"
     return "\n".join(["Unexpected error, the last cause first", kinds_and_places(error), hint])
 

@@ -4,7 +4,7 @@ The egress guard (privacy/guard.py) is an audit hook and only sees what Python d
 taken over bypasses it, and so does a library that sends telemetry from C++. On Linux the kernel stops both: seccomp
 refuses the system calls that create sockets, start programs or reach other processes, and Landlock (from Linux 5.13 on)
 refuses to change, create or remove files, except in the folder of the egress log. A refused call fails with "Operation
-not permitted" or "Permission denied". Other systems have no such mechanism that a process can apply to itself.
+not permitted" or "Permission denied". Other systems offer no mechanism of this kind that a process can apply to itself.
 
 Messages are JSON and bytes, not pickles: a process that has read untrusted files must not be able to send anything that
 runs code.
@@ -52,7 +52,7 @@ _MACHINES = {
 
 
 def confine() -> None:
-    """Confine this process and its children permanently, as far as the system can; call it before starting threads."""
+    """Confine this process and its children permanently, if the system can; call it before starting threads."""
     if sys.platform != "linux":
         return
     libc = ctypes.CDLL(None, use_errno=True)
@@ -183,7 +183,7 @@ Answer = Callable[[dict[str, Any], bytes, IO[bytes]], None]
 def serve(answer: Answer) -> None:
     """Limit this process, and answer requests from standard input until it is closed."""
     limit()
-    # Redirect standard output to standard error, so that text printed by a library is not taken for an answer.
+    # Redirect standard output to standard error, so that the app does not read text printed by a library as an answer.
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     try:

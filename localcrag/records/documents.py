@@ -134,7 +134,7 @@ class ScannedPage:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the page from the fields that `plain` returned."""
+        """Rebuild the page from the output of `plain`."""
         return cls(**{**plain, "lines": tuple(ScannedLine(*line) for line in plain["lines"])})
 
 
@@ -261,7 +261,7 @@ class Document:
 
     @property
     def has_no_lexicon(self) -> bool:
-        """True if the document is in a language that the rules have no words of."""
+        """True if the document's language was detected but has no lexicon."""
         return bool(self.language) and self.language not in (ENGLISH, *LEXICONS)
 
     @property
@@ -271,7 +271,7 @@ class Document:
 
     @property
     def day(self) -> str:
-        """The ISO date in the document or of its file's last change; else the date on which it was added."""
+        """The ISO date in the document or of its file's last change; otherwise the day it was added."""
         return self.dated or self.added_at[:10]
 
 
@@ -325,7 +325,7 @@ class StoredDocument:
 class ResidueSignature:
     """A piece of content to search the data folder for, in each form in which it may be stored.
 
-    The pieces are chosen so that only one document has them. `said` describes the piece for a person.
+    The pieces are chosen so that only one document has them. `description` describes the piece for the user.
     """
 
     description: str

@@ -68,7 +68,7 @@ class Skill(StrEnum):
 
     FOLLOW_UPS: rewrite a follow-up as a question that stands alone. OTHER_WORDS: rephrase a question for the second
     search. QUERIES: turn a question into a web query. AMBIGUOUS: answer if no passage is CORRECT. ALONE: answer without
-    the best sentences of the documents being shown along with it.
+    showing the documents' best sentences along with it.
     """
 
     FOLLOW_UPS = "follow-ups"

@@ -133,7 +133,7 @@ class EncryptedDocument(DocumentError):
 
 
 class PasswordNeeded(EncryptedDocument):
-    """The file can be opened with its password; `known` is one that programs try without asking, if there is one."""
+    """The file can be opened with its password; `known` is a password that programs try without asking, if any."""
 
     known: str | None = None
 

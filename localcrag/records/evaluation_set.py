@@ -39,7 +39,7 @@ Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 def _comparable(text: str) -> str:
     if not any(character.isalnum() for character in text):
-        raise ValueError("an accepted string needs a letter or a digit, or no answer can hold it")
+        raise ValueError("an accepted string needs a letter or a digit, or no answer can contain it")
     return text
 
 
@@ -121,11 +121,13 @@ class _Line(BaseModel):
     @model_validator(mode="after")
     def _check_consistency(self) -> _Line:
         if self.answers and self.web_answers:
-            raise ValueError("web_answers are for questions that the documents do not answer; here are answers, too")
+            raise ValueError(
+                "web_answers are for questions that the documents do not answer; this one also has answers"
+            )
         if self.web_answers and not self.web:
-            raise ValueError("there are web_answers, but no web results that could hold them")
+            raise ValueError("there are web_answers, but no web results that could contain them")
         if self.documents and not self.answers:
-            raise ValueError("documents are named that hold the answer, but answers is empty")
+            raise ValueError("documents names files with the answer, but answers is empty")
         return self
 
 

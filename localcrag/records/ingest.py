@@ -54,7 +54,7 @@ class Stamp:
 
 @dataclass(frozen=True, slots=True)
 class OriginalFile:
-    """A document's original file, to be stored with its text; `sha256` is that of its content when it was read."""
+    """A document's original file, to be stored with its text; `sha256` belongs to the content that was read."""
 
     path: Path
     sha256: str

@@ -120,12 +120,12 @@ class Strip:
 
 
 NEVER_KEPT = frozenset({StripReason.INSTRUCTION, StripReason.HIDDEN})
-"""Reasons for which a strip can never be put in: it is not a sentence that readers of the document see."""
+"""Reasons that no selection overrules: readers of the document do not see such a strip as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Sentences (by passage and start) and whole passages (by id) that a person put in (True) or took out (False).
+    """Sentences (by passage and start) and whole passages (by id) that a person added (True) or removed (False).
 
     A choice about a sentence overrules the choice about its passage.
     """
@@ -135,7 +135,7 @@ class Choice:
 
     @property
     def puts_in(self) -> bool:
-        """Whether anything is put in."""
+        """True if at least one sentence or passage was added."""
         return any([*self.sentences.values(), *self.passages.values()])
 
     def of(self, strip: Strip) -> bool | None:

@@ -41,7 +41,7 @@ class Restriction:
 
     @classmethod
     def of(cls, plain: Mapping[str, Any]) -> Self:
-        """Return the restriction from the values that `plain` returned. Raises QuestionError for an invalid date."""
+        """Rebuild the restriction from the output of `plain`. Raises QuestionError for an invalid date."""
         lists = {name: tuple(dict.fromkeys(map(str, plain.get(name) or ()))) for name in _LISTS}
         return cls(**lists, since=_day(plain.get("since")), until=_day(plain.get("until")))
 
@@ -85,7 +85,7 @@ EVERYWHERE = Restriction()
 class SearchScope:
     """The number of `documents` out of `of` that were searched for a question, and the restriction that chose them.
 
-    `passages` is the number of their passages, and `read` how many of those were scored, or all if `whole` is True.
+    `passages` counts their passages. `read` counts the passages that were scored; if `whole` is True, all were.
     """
 
     documents: int

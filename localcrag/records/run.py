@@ -244,10 +244,10 @@ class Support:
 class Run:
     """One question with everything that happened to it: what `ask --json` prints and the database stores.
 
-    `settings` are those that shaped the answer (settings.RUN_SETTINGS). `history` are the earlier turns that the
-    question was read with. `replays` is the id of the run that this one repeats, `forced_from` the id of the run whose
-    sentences a person selected. `plain_prompt_tokens` is the length of the prompt that plain RAG would have sent, with
-    every retrieved passage in full.
+    `settings` contains the settings that shaped the answer (settings.RUN_SETTINGS). `history` contains the earlier
+    turns that the question may refer to. `replays` is the id of the run that this one repeats, `forced_from` the id of
+    the run whose sentences a person selected. `plain_prompt_tokens` is the length of the prompt that plain RAG would
+    have sent, with every retrieved passage in full.
 
     `abstained` means that there is no answer. `uncertain` means that no answer is certain: the likeliest passages are
     shown, with or without a tentative answer above them. `readings` are the two interpretations of a question that may
@@ -352,7 +352,7 @@ class ChatTurn:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chat:
-    """A conversation. `preset` and `llm` override the collection's preset and the settings' model; None does not.
+    """A conversation. `preset` and `llm`, unless None, override the collection's preset and the settings' model.
 
     `restriction` selects the documents that its questions are answered from. Times are ISO 8601 in UTC. `turns` is the
     number of turns in the visible branch.
@@ -375,5 +375,5 @@ def chat_title(question: str) -> str:
 
 
 def history(turns: Sequence[ChatTurn]) -> list[Turn]:
-    """Return the history that the next question is read with: the answered ones of these turns."""
+    """Return the answered turns, as the history for the next question."""
     return [Turn(turn.question, turn.answer) for turn in turns if turn.state is TurnState.ANSWERED]

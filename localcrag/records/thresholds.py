@@ -1,8 +1,8 @@
 """Presets of thresholds, and the calibration from a scorer's logits to probabilities (Platt 1999).
 
 Presets give thresholds on the scale of CRAG's usual 0.7 / 0.3 / 0.5. A real threshold depends on the scorer and its
-calibration. So a preset shifts the scorer's own thresholds: by as much, in log-odds, as the preset's numbers differ
-from 0.7 / 0.3 / 0.5. For a scorer whose own thresholds are 0.7 / 0.3 / 0.5, the preset's numbers apply unchanged.
+calibration. So a preset shifts the scorer's own thresholds by the difference, in log-odds, between its numbers and 0.7
+/ 0.3 / 0.5. For a scorer whose own thresholds are 0.7 / 0.3 / 0.5, the preset's numbers apply unchanged.
 
 The calibration is a logistic function of the scorer's logit, the bi-encoder's cosine, and the overlap: the share of the
 question's content words that the passage contains. On 880 questions, half of them without their document, the three
@@ -29,7 +29,7 @@ from localcrag.records.protocols import Vectors
 REFERENCE = Thresholds(upper=0.7, lower=0.3, strip=0.5)
 """Thresholds that define the scale of the presets."""
 LOWEST_STRIP = 0.1
-"""Lowest value of the threshold strip, on the presets' scale, that minimum retention may use."""
+"""Lowest strip threshold that minimum retention may use, on the presets' scale."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,14 +103,14 @@ def shift_thresholds(thresholds: Thresholds, own: Thresholds) -> Thresholds:
 def uncalibrated_grade_thresholds(strips_by: Thresholds) -> Thresholds:
     """Return the thresholds for a language model that grades passages: CRAG's, because it has no calibration.
 
-    On them a grade counts if the model's confidence is at least 0.4; otherwise it is ambiguous. Strips are scored by
-    the cross-encoder, whose thresholds are `strips_by`.
+    With these thresholds, a grade counts if the model's confidence is at least 0.4; otherwise it is ambiguous. Strips
+    are scored by the cross-encoder, whose thresholds are `strips_by`.
     """
     return dataclasses.replace(REFERENCE, strip=strips_by.strip)
 
 
 def lowest_strip(own: Thresholds) -> float:
-    """Return the lowest value of the threshold strip, on a scorer's scale, that minimum retention may use."""
+    """Return the lowest strip threshold that minimum retention may use, on a scorer's scale."""
     return _shifted(own.strip, LOWEST_STRIP, REFERENCE.strip)
 
 
@@ -142,7 +142,7 @@ class Logistic:
     def probabilities(
         self, logits: Vectors, cosines: Vectors | float = 0.0, overlaps: Vectors | float = 0.0
     ) -> Vectors:
-        """Return probabilities in the shape of `logits`."""
+        """Return the probabilities, in the same shape as `logits`."""
         z = self.logit * logits.astype(np.float64) + self.cosine * np.asarray(cosines, dtype=np.float64)
         z += self.overlap * np.asarray(overlaps, dtype=np.float64) + self.bias
         return np.asarray(1.0 / (1.0 + np.exp(-np.clip(z, -60, 60))), dtype=np.float32)

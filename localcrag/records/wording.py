@@ -21,9 +21,9 @@ NOT_ASKED = {
     NotAsked.FORBIDDEN_TERM: gettext_noop("the query contains a term that you said may never be sent"),
     NotAsked.NO_TIME: gettext_noop("too little of the time budget was left"),
 }
-"""Reasons why the web was not asked, worded to follow "because"."""
+"""Reasons why the web was not searched, worded to follow "because"."""
 MAX_SHOWN = 20
-"""Maximum number of rows or values shown in an answer, which gives the number of the others."""
+"""Maximum number of rows or values shown in an answer; the answer counts the rest."""
 
 
 def compare_with_thresholds(relevance: float, thresholds: Thresholds) -> str:
@@ -37,7 +37,7 @@ def compare_with_thresholds(relevance: float, thresholds: Thresholds) -> str:
 
 
 def between(shown: str, low: float, high: float) -> str:
-    """Return a value in words that say between which two thresholds it is."""
+    """Describe a value as between two thresholds."""
     return _(
         "%(shown)s, between %(low)s and %(high)s", shown=shown, low=format_decimals(low), high=format_decimals(high)
     )

@@ -1,1 +1,1 @@
-"""Runs: the records of questions that were asked, what is computed from them, and people's labels."""
+"""Runs: the records of questions that were asked, figures computed from them, and people's labels."""

@@ -53,7 +53,7 @@ TYPES = {ExportForm.MARKDOWN: "text/markdown", ExportForm.JSON: "application/jso
 
 @dataclass(frozen=True, slots=True)
 class CitedEvidence:
-    """A piece of evidence that an answer cites, and where it is from, in words."""
+    """A piece of evidence that an answer cites, and its place in words."""
 
     n: int
     text: str
@@ -108,7 +108,7 @@ def source_place(source: Source, piece: Evidence) -> str:
 
 
 def describe_run(run: Run) -> list[str]:
-    """Return how an answer came about, in words: the action, the documents searched, the computation."""
+    """Describe how an answer came about: the action, the documents searched, the computation."""
     lines = [f"{run.action}: {run.rule}"] if run.action else []
     if run.scope and run.scope.restriction and (searched := describe_scope(run)):
         lines.append(searched)
@@ -161,7 +161,7 @@ _TEXT = (".md", ".markdown", ".txt", ".text", ".log", ".rst")
 class ExportedSet:
     """An evaluation set to be written: the lines of its questions, its documents by file name, and what was left out.
 
-    `left_out` has the question of a labelled answer, and the reason why no question was made of it.
+    `left_out` has the question of each labelled answer that was left out, and the reason.
     """
 
     lines: tuple[str, ...]
@@ -182,12 +182,12 @@ class TrainingPair:
 def make_evaluation_set(
     labels: Sequence[Label], texts: Mapping[str, str], pinned: Mapping[str, Question] = MappingProxyType({})
 ) -> ExportedSet:
-    """Return the evaluation set made of a collection's labels; `texts` are its documents' texts, by name.
+    """Return the evaluation set made from a collection's labels; `texts` are its documents' texts, by name.
 
-    If a run is `pinned` (by its id), the question of the pin counts. Otherwise, an answer labelled good makes a
-    question with its accepted answers: the sentences labelled right, and what was proposed of the run (labels.proposed)
-    without what was labelled wrong; a good abstention has no answer. An answer labelled bad makes a question without an
-    answer if all its passages were labelled not relevant. Raises LabelError if no question is left.
+    If a run is `pinned` (by its id), the pin's question is used. Otherwise, an answer labelled good makes a question
+    with accepted answers: the sentences labelled right, and the run's proposed answers (labels.propose_question) except
+    those labelled wrong; a good abstention makes a question without an answer. An answer labelled bad makes a question
+    without an answer if all its passages were labelled not relevant. Raises LabelError if no question is left.
     """
     answers = [(one, one.circumstances) for one in labels if one.kind is LabelKind.ANSWER and one.circumstances]
     if not answers:
@@ -207,7 +207,7 @@ def make_evaluation_set(
     if not questions or not names:
         reasons = "; ".join(dict.fromkeys(why for _, why in left_out)) or "none of their documents is there any more"
         raise LabelError(
-            f"There is nothing to export: of {len(answers)} labelled answers none made a question: {reasons}."
+            f"There is nothing to export: of {len(answers)} labelled answers, none could become a question: {reasons}."
         )
     named = [
         dataclasses.replace(question, documents=tuple(names[name] for name in question.documents))
@@ -217,10 +217,10 @@ def make_evaluation_set(
 
 
 def make_training_pairs(labels: Sequence[Label]) -> tuple[TrainingPair, ...]:
-    """Return the training pairs made of labels: labelled passages, and the evidence behind sentences labelled right.
+    """Return the training pairs made from labels: labelled passages, and the evidence behind sentences labelled right.
 
-    Labels come oldest first; of the same question and text, the newest label counts. A sentence labelled wrong makes no
-    pair: it says that the answer misread its evidence, not that the evidence was off the point. Raises LabelError if
+    Labels come oldest first; for the same question and text, the newest label counts. A sentence labelled wrong makes
+    no pair: it shows that the answer misread its evidence, not that the evidence was irrelevant. Raises LabelError if
     there is no pair.
     """
     found: dict[tuple[str, str], TrainingPair] = {}
@@ -273,7 +273,7 @@ def _accepted(case: Question, own: Sequence[Label]) -> tuple[str, ...]:
 
 
 def _file_names(names: Sequence[str]) -> dict[str, str]:
-    """Return a file name for each document, all different: its own, with .txt appended if it was no text file."""
+    """Return a file name for each document, all different: its own, with .txt appended if it was not a text file."""
     taken: set[str] = set()
     given = {}
     for name in names:

@@ -1,4 +1,4 @@
-"""A run in the form for other programs: the answer with its citations, and how it came about."""
+"""A run in a form for other programs: the answer with its citations, and how it came about."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from localcrag.text.translation import gettext as _
 from localcrag.text.translation import ngettext
 from localcrag.text.words import one_line, shorten
 
-# pydantic makes schemas of these classes, and accepts typing's own TypedDict only from Python 3.12 on.
+# pydantic makes schemas from these classes, and before Python 3.12 it rejects typing's own TypedDict.
 
 
 DECIMALS = 4
-"""Decimals of a relevance: more than a calibration can tell apart."""
+"""Decimals of a relevance: more than a calibration can distinguish."""
 
 
 class SourcePlace(TypedDict):
-    """The place that something is from: a page of a document, or a web page.
+    """The origin of a text: a page of a document, or a web page.
 
-    `place` is the place in words; `dated` is its date.
+    `place` is the origin in words; `dated` is its date.
     """
 
     place: str
@@ -54,7 +54,7 @@ class FoundPassage(SourcePlace):
 
 
 class Citation(NamedPlace):
-    """The evidence behind [n] in an answer; `passage` is the id of the passage that it is part of."""
+    """The evidence behind [n] in an answer; `passage` is the id of the passage that contains it."""
 
     n: int
     text: str
@@ -79,7 +79,7 @@ class Contradiction(TypedDict):
 
 
 class WebUsage(TypedDict):
-    """The use of the web: the query that was sent or proposed, and the reason if it was not sent."""
+    """How the web was used: the query that was sent or proposed, and the reason if it was not sent."""
 
     used: bool
     query: str | None
@@ -140,7 +140,7 @@ def details(run: Run) -> Details:
 
 
 def passages(found: Sequence[GradedPassage]) -> list[FoundPassage]:
-    """Return passages, most relevant first; the relevance is None if no model scored them."""
+    """Return passages, most relevant first; relevances are None if no model scored them."""
     scored = is_scored(found)
     return [
         {
@@ -183,7 +183,7 @@ def format_answer(run: Run) -> str:
 
 
 def web_notes(run: Run) -> list[str]:
-    """Return a sentence on why the web was not asked, in a list; empty if no reason is recorded."""
+    """Return a list with a sentence on why the web was not searched; empty if no reason is recorded."""
     why = _web(run)["not_asked"]
     return [_("The web was not searched, because %(why)s.", why=why)] if why else []
 
@@ -210,11 +210,11 @@ def _web(run: Run) -> WebUsage:
 
 
 LONGEST = 300
-"""Characters shown of a passage."""
+"""Number of characters shown of a passage."""
 
 
 def html(run: Run) -> str:
-    """Return as HTML the answer with its citations, the action and its reason, and the passages by relevance."""
+    """Return the answer as HTML with its citations, the action and its reason, and the passages by relevance."""
     found = passages(run.passages)
     return TEMPLATES.get_template("run.html").render(
         run=run,

@@ -1,8 +1,8 @@
-"""Labels: what people say of a run's answer, passages and sentences, and the evaluation question.
+"""Labels: people's verdicts on a run's answer, passages and sentences, and the evaluation question.
 
-An evaluation question is a proposal, made from what was verified at the time of the run; a person accepts, changes or
-refuses it. A label keeps the scores of its run, so that a calibration can be fitted to labels (LabelledScore,
-LabelledStrip). This module knows no store and no page.
+An evaluation question is a proposal, made from the sentences that were verified during the run; a person accepts,
+changes or rejects it. A label keeps the scores of its run, so that a calibration can be fitted to labels
+(LabelledScore, LabelledStrip). This module does not depend on a store or the app.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from localcrag.text.words import one_line
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A question that is asked again after a change; `run_id` is the run that it was made from."""
+    """A question to ask again after a change; `run_id` is the run that it was made from."""
 
     run_id: str
     pinned_at: str
@@ -35,12 +35,12 @@ class Pin:
 
 
 def propose_question(run: Run) -> Question:
-    """Return the evaluation question that a run makes, with its accepted answers; its id is the run's.
+    """Return the evaluation question for a run, with its accepted answers; its id is the run's.
 
-    The accepted answers are the strips that the answer quotes, if no sentence of it is backed, or if it quotes the best
-    strip without saying it itself. Otherwise they are its fully backed sentences, and the best kept strip behind each;
+    The accepted answers are the strips that the answer quotes, if none of its sentences is backed, or if it quotes the
+    best strip without stating it. Otherwise they are its fully backed sentences, and the best kept strip behind each;
     if there are neither, the best strip of its citations. The shortest come first. A run without an answer makes a
-    question that nothing answers, unless CORRECT was decided: then it lacked a model or time.
+    question that nothing answers, unless the action was CORRECT: then a model or time was lacking.
     """
     without_person = run.without_answer and run.action is not Action.CORRECT
     answers, pieces = ((), ()) if (run.uncertain and run.without_answer) or without_person else _accepted(run)
@@ -61,7 +61,7 @@ def propose_question(run: Run) -> Question:
 
 
 def with_answers(case: Question, answers: Sequence[str]) -> Question:
-    """Return a question with a person's own accepted answers; without any, nothing answers it."""
+    """Return a question with a person's own accepted answers; if there are none, nothing answers the question."""
     accepted = tuple(dict.fromkeys(text for answer in answers if (text := one_line(answer))))
     if not accepted:
         return dataclasses.replace(case, answers=(), documents=(), held_by=AnswerLocation.NOWHERE)
@@ -117,14 +117,14 @@ VERDICTS = {
     LabelKind.PASSAGE: ("not relevant", "relevant"),
     LabelKind.SENTENCE: ("wrong", "right"),
 }
-"""Words for `good`, by kind: (False, True)."""
+"""Words for `good`, by kind of label: (False, True)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """The part of its run that an answer's label keeps: the question that it would make, and what was found for it.
+    """Part of its run that an answer's label keeps: the question that it would make, and what was found for it.
 
-    `passages` are the ids of all passages of the run, `documents` the names of the documents that they came from.
+    `passages` are the ids of all passages of the run, `documents` the names of their documents.
     """
 
     case: Question
@@ -138,9 +138,9 @@ class Label:
 
     `target` is a passage's id within its run, a sentence's number (from 1) in its answer, or "" for the answer.
     `question` is the standalone question; `text` is what was labelled. `scorer` names the model that graded. `logit`,
-    `cosine`, `overlap` and `relevance` are those of a passage. A sentence has the logit of the best strip behind it,
-    the cosine and overlap of that strip's passage, and the relevance of the evidence. They are None if there was none,
-    or if no model could score. `evidence` is the text behind a sentence. `id` is None until the label is stored.
+    `cosine`, `overlap` and `relevance` belong to a passage. A sentence has the logit of the best strip behind it, the
+    cosine and overlap of that strip's passage, and the relevance of the evidence. They are None if no such text exists,
+    or if no model could score it. `evidence` is the text behind a sentence. `id` is None until the label is stored.
     """
 
     id: int | None = None
@@ -172,7 +172,7 @@ class Label:
 
 
 def make_label(run: Run, kind: LabelKind, target: str, good: bool) -> Label:
-    """Return a label of what `target` names in the run. Raises LabelError if the run has no such thing."""
+    """Return a label for the part of the run that `target` names. Raises LabelError if the run has no such part."""
     if kind is LabelKind.ANSWER:
         return _label_answer(run, good)
     return _label_passage(run, target, good) if kind is LabelKind.PASSAGE else _label_sentence(run, target, good)
@@ -180,7 +180,7 @@ def make_label(run: Run, kind: LabelKind, target: str, good: bool) -> Label:
 
 def _label_answer(run: Run, good: bool) -> Label:
     if run.action is None or not run.answer:
-        raise LabelError(f"The run {run.run_id} has no answer: it was stopped before. Ask the question again.")
+        raise LabelError(f"The run {run.run_id} has no answer: it was stopped too early. Ask the question again.")
     documents = dict.fromkeys(passage.document for passage in run.passages if passage.document)
     passages = tuple(passage.id for passage in run.passages)
     circumstances = Circumstances(propose_question(run), passages, tuple(documents))
@@ -241,7 +241,8 @@ def _label(
 class LabelledScore:
     """A passage that is relevant to a question or not, with the scores of the scorer in use.
 
-    `question` identifies the question. A passage that is not `local` is fitted to, but does not count for the action.
+    `question` identifies the question. A passage that is not `local` is used for fitting, but does not count for the
+    action.
     """
 
     question: str
@@ -254,7 +255,7 @@ class LabelledScore:
 
 @dataclass(frozen=True, slots=True)
 class LabelledStrip:
-    """A strip of a relevant passage that contains the answer or not.
+    """A strip of a relevant passage that contains the answer or does not.
 
     `passage` identifies the passage among those of its question.
     """

@@ -32,11 +32,11 @@ from localcrag.text.words import replace_surrogates, shorten
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """The sums of a run. Shares are None if there is nothing to have a share of.
+    """The sums of a run. Shares are None if their whole is empty.
 
-    `relevant` counts the passages not graded incorrect, those of the web included; `retention` is the share of strips
-    kept. `prompt_tokens` and the others are sums over all steps; `answer_prompt_tokens` is the answer's alone, to be
-    compared with `plain_prompt_tokens`, the prompt that plain RAG would have sent.
+    `relevant` counts the passages not graded incorrect, including web passages; `retention` is the share of strips
+    kept. `prompt_tokens` and the others are sums over all steps; `answer_prompt_tokens` covers the answer alone, for
+    comparison with `plain_prompt_tokens`, the prompt that plain RAG would have sent.
     """
 
     retrieved: int
@@ -57,26 +57,26 @@ class Totals:
 
 
 def describe_reading(run: Run) -> str:
-    """Return which reading of a possible follow-up was kept, and by which relevances; empty for other questions."""
+    """Describe which reading of a possible follow-up was kept, with the relevances; empty for other questions."""
     if not run.readings:
         return ""
     own, joined = sorted(run.readings, key=lambda reading: bool(reading.follows))
     values = {"own": own.relevance, "joined": joined.relevance, "before": shorten(joined.follows)}
     if own.kept:
         return _(
-            "read as a question of its own: its best passage has relevance %(own).2f, as a follow-up to “%(before)s” "
+            "read as a separate question: its best passage has relevance %(own).2f, as a follow-up to “%(before)s” "
             "%(joined).2f",
             **values,
         )
     return _(
-        "read as a follow-up to “%(before)s”: its best passage has relevance %(joined).2f, as a question of its own "
+        "read as a follow-up to “%(before)s”: its best passage has relevance %(joined).2f, as a separate question "
         "%(own).2f",
         **values,
     )
 
 
 def describe_scope(run: Run) -> str:
-    """Return which documents were searched; empty if the run does not record it."""
+    """Describe which documents were searched; empty if the run does not record it."""
     scope = run.scope
     if scope is None or not scope.of:
         return ""
@@ -94,7 +94,7 @@ def describe_scope(run: Run) -> str:
 
 
 def describe_grader(run: Run) -> str:
-    """Return which model graded the passages, in words."""
+    """Describe which model graded the passages."""
     if run.scorer is ScorerKind.LLM:
         return _("the language model %(name)s", name=run.models.get("llm", "")).strip()
     return _("the reranker %(name)s", name=run.models.get("relevance", "")).strip()
@@ -182,8 +182,8 @@ def describe_totals(sums: Totals) -> list[str]:
 class UnreadPassages:
     """A run that read only `read` of its `passages`.
 
-    `seconds` is roughly how long reading all would take, None if unknown. `matters`: the question asks for everything
-    there is, which can be in any of the passages.
+    `seconds` is roughly how long reading all would take, None if unknown. `matters`: the question asks for everything,
+    which can be in any of the passages.
     """
 
     read: int
@@ -193,7 +193,7 @@ class UnreadPassages:
 
     @property
     def in_words(self) -> str:
-        """How much the answer rests on: "6 of 214 passages"."""
+        """The number of passages that the answer is based on, in words: "6 of 214 passages"."""
         return ngettext(
             "This is based on %(read)s of %(num)s passage.",
             "This is based on %(read)s of %(num)s passages.",
@@ -203,7 +203,7 @@ class UnreadPassages:
 
     @property
     def cost_in_words(self) -> str:
-        """How long reading all passages takes: "about 20 s"; empty if it is unknown."""
+        """The time that reading all passages takes, in words: "about 20 s"; empty if unknown."""
         if self.seconds is None:
             return ""
         if self.seconds < 90:
@@ -214,7 +214,7 @@ class UnreadPassages:
 def unread_passages(run: Run) -> UnreadPassages | None:
     """Return how much a run left unread; None if it read all passages, or did not answer from passages.
 
-    A run that was stopped, or does not record what it read, gives None as well.
+    The result is also None if the run was stopped, or does not record what it read.
     """
     scope = run.scope
     if scope is None or scope.whole or scope.read >= scope.passages or run.computation or run.stopped:
@@ -230,7 +230,7 @@ _ADAPTER = TypeAdapter(Run)
 
 
 def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case per event
-    """Return the run as it is after an event."""
+    """Return the run after an event."""
     match event:
         case events.RunStarted(started) | events.RunFinished(started):
             return started
@@ -299,7 +299,7 @@ def to_json(run: Run) -> dict[str, Any]:
 
 
 def dump(run: Run) -> bytes:
-    """Return the run as the store keeps it; `read` is its inverse."""
+    """Return the run in its stored form; `read` is the inverse."""
     return _ADAPTER.dump_json(run)
 
 
@@ -313,7 +313,7 @@ class Recording(Iterator[Event]):
 
     This is the only place that folds events into a run: all interfaces and the store read it here. The run is stored
     after the flow's last event; then RunFinished follows. If the recording is closed earlier, it stops the language
-    model, and stores the run so far, marked as stopped. Raises what the flow raises, and StoreError.
+    model, and stores the run so far, marked as stopped. Raises the errors of the flow, and StoreError.
     """
 
     def __init__(self, run: Run, flow: Generator[Event, None, None], log: RunLog) -> None:
@@ -348,12 +348,12 @@ class Recording(Iterator[Event]):
 
 
 LONGEST_QUESTION = 4000
-"""Maximum number of characters; a longer text is no question, and the scorer would not see its end."""
+"""Maximum number of characters; a longer text is not a question, and the scorer would not see its end."""
 SELECTION_FIELDS = (
     "standalone_question", "action", "rule", "attempts", "scorer", "thresholds", "passages", "max_relevance",
     "relevance_ratio", "web", "history", "readings", "scope",
 )  # fmt: skip
-"""Fields that the run of a selection takes over from the run that found it."""
+"""Fields that a run from a selection copies from the run that found the passages."""
 
 
 def validated_question(question: str) -> str:
@@ -375,7 +375,7 @@ def new_run(question: str, context: Context, history: Sequence[Turn] = (), repla
     now = datetime.now(UTC)
     parts, settings = context.parts, context.settings
     return Run(
-        # Ids sort by time; the random part tells apart two questions of the same second.
+        # Ids sort by time; the random part distinguishes two questions of the same second.
         run_id=f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(3)}",
         created_at=now.isoformat(timespec="seconds"),
         collection=settings.collection,
@@ -393,6 +393,6 @@ def new_run(question: str, context: Context, history: Sequence[Turn] = (), repla
 
 
 def new_selection_run(before: Run, context: Context) -> Run:
-    """Return a new run of the question of `before`, with everything that run found."""
+    """Return a new run for the question of `before`, with everything that run found."""
     found = {name: getattr(before, name) for name in SELECTION_FIELDS}
     return dataclasses.replace(new_run(before.question, context), forced_from=before.run_id, **found)

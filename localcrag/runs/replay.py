@@ -1,7 +1,7 @@
 """Replay: ask a stored run's question again, and compare the two runs.
 
 A replay uses today's documents, models and calibration, but the run's collection, preset, policy and other settings.
-The web is not asked unless the user asks for it, so that a replay sends nothing.
+The web is not searched unless the user requests it, so by default a replay sends no web query.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from localcrag.text.words import shorten
 Key = TypeVar("Key")
 Value = TypeVar("Value")
 MIN_RELEVANCE_CHANGE = 0.005
-"""Change of a relevance below which it counts as equal: it reads the same in two digits."""
+"""Change of a relevance below which it counts as equal: it looks the same in two digits."""
 NO_WEB = "The web was not asked, so that the replay sends nothing; `--web always` asks it."
 
 
 def replay_settings(run: Run, *, web: WebMode) -> dict[str, Any]:
     """Return the settings for the replay of a run.
 
-    Thresholds that were set by hand are kept; others follow the preset and the model.
+    Thresholds that the user set are kept; others follow the preset and the model.
     """
     return {**run.settings, "collection": run.collection, "preset": run.preset, "web": web}
 
 
 @dataclass(frozen=True, slots=True)
 class PassageChange:
-    """A passage that is new (`before` is None), missing (`after` is None), or has another relevance."""
+    """A passage that is new (`before` is None), missing (`after` is None), or has a different relevance."""
 
     where: str
     text: str
@@ -74,7 +74,7 @@ class RunDifference:
 
 
 def compare(before: Run, after: Run) -> RunDifference:
-    """Return the differences between two runs. Passages and strips are compared by place and text, not by id."""
+    """Return the differences between two runs. Passages and strips are matched by place and text, not by id."""
     kept_before, kept_after = _kept(before.strips), _kept(after.strips)
     thresholds = _both(before.thresholds, after.thresholds, "upper", "lower", "strip")
     models = _paired(before.models, after.models)
@@ -92,7 +92,7 @@ def compare(before: Run, after: Run) -> RunDifference:
 
 
 def describe(difference: RunDifference) -> list[str]:
-    """Return the differences as lines to read."""
+    """Return the differences as lines of text."""
     lines = ["Nothing but the time differs."] if difference.same else []
     for role, (was, now) in difference.models.items():
         lines.append(f"model for {role}: {was or 'none'} → {now or 'none'}")

@@ -19,12 +19,12 @@ from localcrag.text.words import content_words, names, numbers
 MOST_WEB = 0.2
 """Share of questions sent to the web above which a warning says that the documents have gaps."""
 FEWEST_RUNS = 5
-"""Minimum number of runs for the warning: with fewer, a single question is more than MOST_WEB."""
+"""Minimum number of runs for the warning: with fewer, a single question exceeds MOST_WEB."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunLine:
-    """The part of a run that is counted; `question` is the standalone question."""
+    """The part of a run used for statistics; `question` is the standalone question."""
 
     run_id: str
     created_at: str
@@ -50,7 +50,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Aggregates:
-    """Figures over runs; shares are of the `decided` runs, None if there are none.
+    """Figures over runs; shares refer to the `decided` runs, and are None if there are none.
 
     `runs` also counts runs that were stopped before a decision. `seconds` are medians per step, `usual_seconds` is the
     median of a whole run, `llm_calls` are means per run. `gaps` come newest first, each question once.
@@ -118,7 +118,7 @@ def _share(happened: Sequence[bool]) -> float | None:
 
 
 def _gaps(runs: Sequence[RunLine]) -> tuple[Gap, ...]:
-    """Return the questions whose latest run was not CORRECT: a later CORRECT run fills a gap."""
+    """Return the questions whose latest run was not CORRECT; a later CORRECT run fills a gap."""
     last: dict[tuple[str, str], RunLine] = {}
     for run in reversed(runs):
         last.setdefault((run.collection, run.question.casefold()), run)
@@ -130,8 +130,8 @@ def _gaps(runs: Sequence[RunLine]) -> tuple[Gap, ...]:
 
 
 MIN_SAME_COSINE = 0.83
-"""Minimum cosine (all-MiniLM-L6-v2) at which two questions count as the same. Of 24 pairs checked, it joined 10 of the
-12 that were the same (0.67 to 0.99), and 1 of 12 on one topic that were not (0.39 to 0.94; "When" and "Who found
+"""Minimum cosine (all-MiniLM-L6-v2) at which two questions count as the same. Among 24 pairs, it joined 10 of the 12
+that were the same (0.67 to 0.99), and 1 of the 12 that only shared a topic (0.39 to 0.94; "When" and "Who found
 penicillin?")."""
 
 
@@ -139,9 +139,8 @@ penicillin?")."""
 class KnowledgeGap:
     """A question that the documents did not answer when it was last asked, and other wordings of it.
 
-    `question`, `run_id` and `created_at` are those of the newest run. `asked` counts all runs of these questions.
-    `others` are the other wordings, newest first. `answered_by` is the newest run that the web answered, None if there
-    is none.
+    `question`, `run_id` and `created_at` belong to the newest run. `asked` counts all runs of these questions. `others`
+    are the other wordings, newest first. `answered_by` is the newest run answered from the web, None if there is none.
     """
 
     question: str
@@ -178,7 +177,8 @@ def group_gaps(questions: Sequence[KnowledgeGap], vectors: Vectors | None = None
     """Return the knowledge gaps, newest first.
 
     `vectors` are the questions' embeddings of unit length, shape (questions, dimension). A question joins the first
-    group whose newest question is the same one, in the same collection. Without vectors, the same content words decide.
+    group in its collection whose newest question is the same. Without vectors, questions are the same if their content
+    words are.
     """
     texts = [question.question for question in questions]
     read = [_Words({*content_words(text)}, {*names(text)}, {*numbers(text)}) for text in texts]
@@ -209,7 +209,7 @@ class _Words:
 
 
 def _may_be_same(one: _Words, other: _Words) -> bool:
-    """Return whether each question has the names and numbers of the other, a name perhaps without its capital."""
+    """Return whether each question has the names and numbers of the other; names may lack their capital letter."""
     return one.numbers == other.numbers and one.names <= other.content and other.names <= one.content
 
 

@@ -1,9 +1,9 @@
 """Threshold explorer: what other thresholds would have decided about past questions.
 
-No model is asked: relevances are computed from the stored logits with the active calibration, and decisions are made as
-in the flow. The passages that count are those of the documents at the end of a run. A question with a second search is
-therefore decided on the passages of both searches; web results never decide. One thing is unknown, and ignored: what a
-second search would have found for a question that was CORRECT at once, and so had none.
+No model is used: relevances are computed from the stored logits with the active calibration, and decisions are made as
+in the flow. Only the document passages at the end of a run count. So a question with a second search is decided on the
+passages of both searches; web results never decide. One thing is unknown, and ignored: what a second search would have
+found for a question that was CORRECT at once, and so had none.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ STEP = 0.01
 class ScoredRun:
     """A stored run's scores of local passages, in columns.
 
-    `model` is the model that graded them; `scored` is False if no model did. `question` is the standalone question.
-    `action` is None for a run that was stopped before a decision.
+    `model` is the model that graded the passages; `scored` is False if no model did. `question` is the standalone
+    question. `action` is None for a run that was stopped before a decision.
     """
 
     run_id: str
@@ -82,7 +82,7 @@ class DecisionRules:
 
 @dataclass(frozen=True, slots=True)
 class ActionChange:
-    """A question that would get another action."""
+    """A question that would get a different action."""
 
     run_id: str
     question: str
@@ -104,8 +104,8 @@ class HistogramBin:
 class Exploration:
     """The decisions on past questions under two sets of rules; shares are None without any question.
 
-    `changes` come newest first. The web rate is the share of questions that are not CORRECT: for these the web is
-    asked, if it may be asked.
+    `changes` come newest first. The web rate is the share of questions that are not CORRECT: these go to the web, if
+    web search is allowed.
     """
 
     now: DecisionRules
@@ -129,9 +129,9 @@ class Exploration:
 
 
 def slider_threshold(value: float | None, now: float) -> float:
-    """Return the threshold that a slider's position means.
+    """Return the threshold that a slider's position stands for.
 
-    The active threshold may lie between two steps of the slider, so the position nearest to it means the active
+    The active threshold may lie between two steps of the slider, so the position nearest to it stands for the active
     threshold.
     """
     return now if value is None or abs(value - now) <= STEP / 2 + 1e-9 else value
@@ -148,7 +148,7 @@ def past_questions(
 ) -> tuple[list[PastQuestion], dict[ExclusionReason, int]]:
     """Return the latest run of each comparable question, oldest first, and the number of other runs by reason.
 
-    `scorer` and `model` are those that grade today. A language model's relevances are taken unchanged.
+    `scorer` and `model` are the ones that grade today. A language model's relevances are used unchanged.
     """
     left_out: dict[ExclusionReason, int] = {}
     last: dict[str, ScoredRun] = {}
@@ -156,7 +156,7 @@ def past_questions(
         why = _exclusion_reason(run, scorer, model)
         if why is None:
             key = run.question.casefold()
-            # The earlier run of the same question is the one that is left out.
+            # The earlier run of the same question is left out.
             why = ExclusionReason.ASKED_AGAIN if last.pop(key, None) else None
             last[key] = run
         if why is not None:
@@ -179,7 +179,7 @@ class Explorer:
     """Past questions, decided under any rules; the decisions under the active rules are cached."""
 
     def __init__(self, questions: Sequence[PastQuestion], left_out: dict[ExclusionReason, int]) -> None:
-        """Take the result of `past_questions`."""
+        """Store the result of `past_questions`."""
         self._questions, self._left_out = questions, left_out
         self._histogram = _histogram(questions)
         self._known: dict[DecisionRules, list[Action]] = {}
@@ -222,7 +222,7 @@ def _exclusion_reason(run: ScoredRun, scorer: ScorerKind, model: str) -> Exclusi
 
 
 def decide_action(rules: DecisionRules, relevances: Iterable[float]) -> Action:
-    """Return what the flow would decide under these rules on passages with these relevances."""
+    """Return the action that the flow would choose under these rules for passages with these relevances."""
     thresholds = Thresholds(rules.upper, rules.lower, strip=0.0)
     passages = [_Judged(relevance, grade(relevance, thresholds)) for relevance in relevances]
     return apply_policy(passages, policy=rules.policy, thresholds=thresholds, enough_relevant=rules.enough_relevant)[0]

@@ -21,8 +21,8 @@ from localcrag.storage.schema import APPLICATION_ID, IS_VISIBLE, SCHEMA_VERSION,
 REQUIRED_TABLES = frozenset({"collections", "documents", "chunks", "runs"})
 """Tables that the database of every version has."""
 FILES_TABLE = "files_beside"
-"""Table of a backup with the other files of the data folder. After a restore, the database has it until the files are
-written."""
+"""Table of a backup with the other files of the data folder. After a restore, the database keeps this table until the
+files are written."""
 _MAKE_FILES = f"CREATE TABLE IF NOT EXISTS {FILES_TABLE} (name TEXT PRIMARY KEY, data BLOB NOT NULL) STRICT"
 
 
@@ -64,7 +64,7 @@ def check(path: Path, called: Path | None = None) -> BackupSummary:
             tables = {row[0] for row in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             if tables >= REQUIRED_TABLES and Header(kind, version).is_before_first_release:
                 raise StoreError(
-                    f"{called} was made by a localcrag before 0.1.0, which this version cannot read. Nothing was "
+                    f"{called} was made by a localcrag older than 0.1.0, which this version cannot read. Nothing was "
                     "changed. Choose another file, or add your documents again."
                 )
             if not tables >= REQUIRED_TABLES or kind != APPLICATION_ID:
@@ -77,8 +77,8 @@ def check(path: Path, called: Path | None = None) -> BackupSummary:
             wrong = [*_find_damage(copy)]
             if wrong:
                 raise StoreError(
-                    f"{called} is damaged: {wrong[0]}. Nothing was changed. Choose another file, or see what "
-                    "`localcrag doctor --repair` can save of what is there."
+                    f"{called} is damaged: {wrong[0]}. Nothing was changed. Choose another file, or rescue its "
+                    "content with `localcrag doctor --repair`."
                 )
             return _summary(copy, called, path.stat().st_size)
     except MemoryError as error:
@@ -94,13 +94,13 @@ def check(path: Path, called: Path | None = None) -> BackupSummary:
 
 def open_read_only(path: Path) -> sqlite3.Connection:
     """Open a backup read-only, even in a folder that is not writable. Raises sqlite3.Error."""
-    # Our backups have no WAL. A file with one is a manual copy of a data folder, whose WAL has to be read, too.
+    # localcrag's backups have no WAL. A file with one is a manual copy of a data folder, whose WAL has to be read, too.
     unchanging = "" if path.with_name(f"{path.name}-wal").exists() else "&immutable=1"
     return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro{unchanging}", uri=True)
 
 
 def missing_files(connection: sqlite3.Connection, data_dir: Path) -> Iterator[tuple[Path, bytes]]:
-    """Yield the files stored in a restored database, except those that exist already; see `forget_files`."""
+    """Yield the files stored in a restored database, except files that already exist; see `forget_files`."""
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (FILES_TABLE,)).fetchone():
         for name, data in connection.execute(f"SELECT name, data FROM {FILES_TABLE}"):  # noqa: S608 - our own table name
             path = (data_dir / name).absolute()
@@ -110,7 +110,7 @@ def missing_files(connection: sqlite3.Connection, data_dir: Path) -> Iterator[tu
 
 
 def forget_files(connection: sqlite3.Connection) -> None:
-    """Remove the files from the database, after they were written to the data folder."""
+    """Remove the files from the database, once they are in the data folder."""
     connection.execute(f"DROP TABLE IF EXISTS {FILES_TABLE}")
 
 
@@ -134,11 +134,11 @@ def _summary(copy: sqlite3.Connection, path: Path, size: int) -> BackupSummary:
 
 
 STAGED = ".new"
-"""Suffix of the name of a database that is about to replace another."""
+"""Suffix of the name of a database that will replace another one."""
 WAL_SUFFIXES = ("-wal", "-shm")
 """Suffixes of the files that SQLite keeps next to a database in WAL mode."""
 LOCK_SECONDS = 2.0
-"""Seconds to wait for the database, in case another process is just ending."""
+"""Seconds to wait for the database, in case another process is about to end."""
 
 
 @contextmanager
@@ -176,7 +176,7 @@ def restore(path: Path, copy: Path, migrate: Callable[[Path], None]) -> BackupSu
     """Replace the database `path` with a backup, and return the backup's counts; `migrate` migrates a database.
 
     The entries of the connection log are added to those of the backup. If the process is killed, either the old or the
-    new database is there. An unreadable old database is kept in a folder `damaged-…` next to the new one. Raises
+    new database remains. An unreadable old database is kept in a folder `damaged-…` next to the new one. Raises
     StoreError; then nothing has changed.
     """
     summary = check(copy)
@@ -218,7 +218,7 @@ def replace_database(new: Path, path: Path, live: sqlite3.Connection | None) -> 
     if live is not None:
         with closing(sqlite3.connect(new)) as source:
             source.backup(live)  # one transaction, so all of it is copied, or nothing
-        # The copy is complete. If moving it from the log into the file fails, a later write does that.
+        # The copy is complete. If moving it from the log into the file fails, the next write moves it.
         with suppress(*SQLITE_ERRORS):
             live.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         return None
@@ -226,7 +226,7 @@ def replace_database(new: Path, path: Path, live: sqlite3.Connection | None) -> 
     # SQLite would apply the old WAL to the new file.
     for end in WAL_SUFFIXES:
         path.with_name(path.name + end).unlink(missing_ok=True)
-    # Sync the folder first: otherwise, after a power cut, the new file could be there together with the old WAL.
+    # Sync the folder first: otherwise, after a power cut, the new file could exist next to the old WAL.
     flush_to_disk(path.parent)
     flush_to_disk(new)
     new.replace(path)
@@ -267,6 +267,6 @@ def _explaining_errors(path: Path) -> Iterator[None]:
     except (*SQLITE_ERRORS, OSError) as error:
         reason = error_reason(error)
         raise StoreError(
-            f"The database {path} could not be replaced: {reason}. It is as it was. Check that the folder is writable "
+            f"The database {path} could not be replaced: {reason}. It is unchanged. Check that the folder is writable "
             "and that the disk has room for twice the size of the backup."
         ) from error

@@ -57,7 +57,7 @@ class ChatStore:
         return self.chat(made.lastrowid or 0)
 
     def chats(self, words: str = "") -> list[Chat]:
-        """Return the chats with `words` in their title or in any version of a turn, the last changed one first."""
+        """Return the chats with `words` in their title or in any version of a turn, most recently changed first."""
         rows = self._database.rows("SELECT * FROM chats ORDER BY changed_at DESC, id DESC")
         if query := words.strip().casefold():
             texts = self._searchable_texts()
@@ -83,7 +83,7 @@ class ChatStore:
         return _chat(rows[0], len(turns))
 
     def turns(self, chat_id: int, to: int | None = None) -> list[ChatTurn]:
-        """Return the turns of a chat's visible branch, in order; with `to`, the turns up to and including that one.
+        """Return the turns of a chat's visible branch, in order; with `to`, only up to and including turn `to`.
 
         Raises QuestionError if there is no turn `to`.
         """
@@ -142,18 +142,18 @@ class ChatStore:
             raise
 
     def save_unsaved(self) -> None:
-        """Store the outcomes that could not be written in time."""
+        """Store the outcomes that could not be written earlier."""
         if self._late:
             with self._writing():
                 pass
 
     def clear_unsaved(self) -> None:
-        """Clear the answers that could not be written yet, because they may quote deleted documents."""
+        """Clear the answers that are not saved yet, because they may quote deleted documents."""
         for place, turn in [*self._late.items()]:
             self._late[place] = dataclasses.replace(turn, answer="", run_id=None, state=TurnState.STOPPED)
 
     def show(self, chat_id: int, number: int) -> None:
-        """Make the visible branch lead through this version of a turn. Raises QuestionError if there is none."""
+        """Make the visible branch lead through this version of a turn. Raises QuestionError if it does not exist."""
         self.chat(chat_id)
         with self._writing() as connection:
             _choose(connection, chat_id, number)
@@ -227,7 +227,7 @@ def _put(connection: sqlite3.Connection, chat_id: int, turn: ChatTurn) -> None:
 
 
 def _choose(connection: sqlite3.Connection, chat_id: int, number: int) -> None:
-    """Make the visible branch lead to a turn, by choosing it and the turns before it among their versions."""
+    """Make the visible branch lead to a turn: choose the turn and each turn before it among their versions."""
     rows = _positions(connection, chat_id)
     versions = _by_parent(rows)
     # SQLite rewrites a whole row with its texts, so rows that are already visible are left alone.
@@ -322,7 +322,7 @@ def _turn(row: _Row, rows: Sequence[_Row]) -> ChatTurn:
 
 
 def _next_timestamp(connection: sqlite3.Connection) -> str:
-    """Return the current time, but later than any chat's, so that a clock set back does not change the order."""
+    """Return the current time, or a later one if needed to come after every chat, in case the clock was set back."""
     now = datetime.now(UTC)
     last = connection.execute("SELECT max(changed_at) FROM chats").fetchone()[0]
     if last is not None:

@@ -81,8 +81,8 @@ class Database:
             for pragma in PRAGMAS:
                 self._connection.execute(f"PRAGMA {pragma}")
             self._bring_up_to_date()
-            # A restore keeps the database locked while its staged file exists. Since the database could be opened, any
-            # staged file was left by a killed process.
+            # A restore keeps the database locked while its staged file exists. Because the database could be opened, a
+            # killed process must have left the staged file.
             backup.remove_staged(path)
         except (*SQLITE_ERRORS, OSError) as error:
             if is_full(error) or isinstance(error, MemoryError):
@@ -210,7 +210,7 @@ class Database:
             return backup.write(self._connection, path, files or {})
 
     def restore_from(self, path: Path) -> BackupSummary:
-        """Replace this database's content with that of a backup; see backup.replace. Raises StoreError."""
+        """Replace this database's content with that of a backup; see backup.restore. Raises StoreError."""
         with self._lock:
             self._connection.close()
             try:

@@ -28,7 +28,7 @@ _IS_SET_UP = f"purpose = '{Purpose.SET_UP}'"
 class EgressSummary:
     """Numbers of connections from this computer.
 
-    `connections` are those to other machines that none of the other fields counts. `searches` is by SearXNG server,
+    `connections` counts connections to other computers that no other field counts. `searches` is by SearXNG server,
     `to_models` by model server on another computer, and `to_collections` by PostgreSQL server with collections.
     `set_up` counts the downloads of models during set-up, and `refused` the blocked attempts.
     """
@@ -139,7 +139,7 @@ class WebAnswerCache:
         return dataclasses.replace(answer, cached_at=rows[0]["asked_at"])
 
     def put(self, query: str, answer: WebAnswer) -> None:
-        """Store an answer, unless none are kept. Raises StoreError."""
+        """Store an answer, unless the cache is switched off. Raises StoreError."""
         if not self._hours:
             return
         self._database.run(

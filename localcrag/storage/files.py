@@ -30,7 +30,7 @@ except ImportError:  # Windows
 PART = ".part"
 """Suffix of a file's name while it is being written."""
 NEW_FILE_SECONDS = 10.0
-"""Seconds for which a new file may not be locked yet by the process that created it."""
+"""Seconds during which a new file may not be locked yet by the process that created it."""
 ABANDONED_SECONDS = 3600.0
 """Seconds after which a file counts as abandoned if files cannot be locked (Windows, some network drives)."""
 
@@ -45,9 +45,9 @@ def atomic_file(path: Path) -> Iterator[Path]:
     try:
         make_private_folder(path.parent)
     except FileExistsError as error:
-        raise NotADirectoryError(errno.ENOTDIR, f"{path.parent} is no folder", str(path.parent)) from error
+        raise NotADirectoryError(errno.ENOTDIR, f"{path.parent} is not a folder", str(path.parent)) from error
     if path.exists():
-        raise FileExistsError(errno.EEXIST, "There is such a file already", str(path))
+        raise FileExistsError(errno.EEXIST, "The file already exists", str(path))
     temporary.touch(0o600, exist_ok=False)
     try:
         with locked_file(temporary):
@@ -62,7 +62,7 @@ def atomic_file(path: Path) -> Iterator[Path]:
             temporary.replace(path)
         flush_to_disk(path.parent)
     finally:
-        # A failure here does not mean that the file was not written. The next start removes what is left.
+        # A failure here does not mean that the file was not written. The next start removes any leftovers.
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
 
@@ -93,7 +93,7 @@ def remove_abandoned(folder: Path, *patterns: str) -> None:
 def is_abandoned(path: Path, new_for: float = NEW_FILE_SECONDS) -> bool:
     """Return whether no process has locked a file or folder that is older than `new_for` seconds."""
     try:
-        # After the clock was set back, a file may be dated in the future. It is old all the same.
+        # After the clock was set back, a file may be dated in the future although it is old.
         age = abs(time.time() - path.stat().st_mtime)
         if age < new_for:
             return False

@@ -151,7 +151,7 @@ def write_set(folder: Path, lines: Iterable[str], documents: Mapping[str, str]) 
     """Write an evaluation set to `folder`, which must be new or empty. Raises ReportError."""
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise ReportError(f"{folder} is there already, and not empty. Choose a new folder for the evaluation set.")
+            raise ReportError(f"{folder} already exists and is not empty. Choose a new folder for the evaluation set.")
         folder.parent.mkdir(parents=True, exist_ok=True)
         # Write to a hidden folder first, so that a failure leaves no incomplete set behind.
         staging = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
@@ -191,10 +191,10 @@ QuestionScores = tuple[list[LabelledScore], list[LabelledStrip]]
 
 
 class ScoreFile:
-    """The scores of one evaluation set by one scorer and retrieval method; these must determine the file's name."""
+    """The scores of one evaluation set by one scorer and retrieval method; the file's name must identify all three."""
 
     def __init__(self, path: Path) -> None:
-        """Read the stored scores, without incomplete lines and lines of another version."""
+        """Read the stored scores, skipping incomplete lines and lines of another version."""
         self._path = path
         self._known: dict[str, QuestionScores] = {}
         lines = path.read_text("utf-8").splitlines() if path.is_file() else []
@@ -220,7 +220,7 @@ class ScoreFile:
                 file.write("\n" + json.dumps(row))
         except OSError as error:
             raise EvaluationError(
-                f"The scores could not be kept in {self._path}: {error.strerror}. Check that the folder can be written "
-                "to and the disk is not full."
+                f"The scores could not be stored in {self._path}: {error.strerror}. Check that the folder can be "
+                "written to and the disk is not full."
             ) from error
         self._known[question] = scored

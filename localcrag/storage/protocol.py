@@ -1,7 +1,7 @@
 """The protocols of a collection in SQLite or PostgreSQL: its documents, its chunks and its index.
 
-`SqliteCollection` and `PostgresCollection` have these methods. Callers know a collection by these protocols alone; only
-app/collections/locator.py names the two classes.
+`SqliteCollection` and `PostgresCollection` have these methods. Callers use a collection only through these protocols;
+only app/collections/locator.py names the two classes.
 """
 
 from __future__ import annotations
@@ -72,17 +72,17 @@ class Names(Protocol):
         """Rename several documents at once, even if they swap names; a document that has a new name is replaced."""
 
     def there(self, names: Iterable[str]) -> set[str]:
-        """Return those of these names that belong to documents."""
+        """Return the names in `names` that belong to documents."""
 
     def within(self, name: str) -> list[str]:
         """Return the names of that document, if it exists, and of its parts (such as attachments), in order."""
 
     def find_by_checksum(self, sha256: str) -> str | None:
-        """Return the first name, in order, of a document with that checksum, or None."""
+        """Return the name of the first document, by name, with that checksum; None if there is none."""
 
 
 class CollectionBackend(Protocol):
-    """A collection, wherever it lives: all operations that need no embedding model. All raise StoreError."""
+    """A collection, wherever it is stored: all operations that need no embedding model. All raise StoreError."""
 
     @property
     def name(self) -> str:
@@ -99,7 +99,7 @@ class CollectionBackend(Protocol):
     def names(self) -> Names: ...
 
     def writer(self) -> str:
-        """Return who else is writing to the collection right now, "" for no one."""
+        """Return who else is writing to the collection right now; "" if no one is."""
 
     def embedder(self) -> tuple[str, int]:
         """Return the name of the collection's embedding model and its dimension. Raises UnknownCollection."""
@@ -141,7 +141,7 @@ class CollectionBackend(Protocol):
         """
 
     def folder_tags(self) -> dict[str, list[str]]:
-        """Return the tags of its folders; folders and tags are sorted."""
+        """Return the tags of the collection's folders; folders and tags are sorted."""
 
     def put_folder_tags(self, tags: Mapping[str, Sequence[str]]) -> None:
         """Replace the tags of all folders with these."""
@@ -159,16 +159,16 @@ class CollectionBackend(Protocol):
         """Store a document unchanged, replacing one of the same name, in one transaction."""
 
     def as_stored(self, document: StoredDocument) -> StoredDocument:
-        """Return a document as it would be stored: not every database can store every character."""
+        """Return a document as it would be stored, because not every database can store every character."""
 
     def remove(self, documents: Iterable[str]) -> None:
-        """Remove those of these documents that exist."""
+        """Remove these documents, if they exist."""
 
     def delete(self) -> None:
-        """Delete the collection where it lives, for everyone who uses it."""
+        """Delete the collection at its location, for everyone who uses it."""
 
     def vacuum(self) -> None:
-        """Remove deleted content from the server's files of tables and indexes, if the collection is on a server."""
+        """Remove deleted content from the server's table and index files, if the collection is on a server."""
 
     def tables_containing(self, marks: Sequence[ResidueSignature]) -> list[ResidueLocation]:
-        """Return the tables of its server, of any collection, that contain the text of a mark."""
+        """Return the tables of the collection's server, of any collection, that contain the text of a mark."""

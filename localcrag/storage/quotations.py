@@ -17,7 +17,8 @@ from localcrag.storage.database import Database
 
 _SEPARATORS = re.compile(r"\[\d[\d, ]*\]|\n")
 _SURROUNDING = " \t-–•*>_|“”\"'."
-"""Citations and line breaks between the quotations of an answer, and the characters around a quotation."""
+"""Pattern for what separates the quotations in an answer (citations and line breaks), and characters around a
+quotation."""
 LEAST_QUOTED = 20
 """Minimum number of characters for a text that occurs in a document to count as a quotation."""
 
@@ -54,7 +55,7 @@ class QuotedDocuments:
     def in_run(self, run: Mapping[str, Any], *, by_name: bool = True) -> bool:
         """Return whether a stored run found or quotes text of the documents.
 
-        Without `by_name`, only texts are compared, since the documents of an evaluation set may have any names.
+        Without `by_name`, only texts are compared, because documents of an evaluation set may have any names.
         """
         return bool(self._passages(run, by_name=by_name)) or self._quotes_outside_passages(run, by_name=by_name)
 
@@ -84,7 +85,8 @@ class QuotedDocuments:
     def _quotes_outside_passages(self, run: Mapping[str, Any], *, by_name: bool) -> bool:
         """Return whether anything but a run's passages comes from the documents, such as its answer or its sources.
 
-        An answer may show lines of a passage without citing them: if no passage was certain, it shows the likeliest.
+        An answer may show lines of a passage without citing them: if no passage was certain, it shows the likeliest
+        passages.
         """
         computation = run.get("computation") or {}
         named = [one.get("document") for one in (*run.get("sources", ()), computation)]
@@ -132,8 +134,8 @@ def has_quotations(database: Database, collection: str, names: Iterable[str]) ->
 def _passages(connection: sqlite3.Connection, collection: str, names: frozenset[str]) -> Iterator[str]:
     """Yield the passages that runs found in the documents.
 
-    Records are read one at a time, because all of them may exceed the memory. SQLite preselects the records that
-    contain one of the names in its JSON form.
+    Records are read one at a time, because all of them together may not fit into memory. SQLite preselects the records
+    that contain one of the names in its JSON form.
     """
     sql = (
         "SELECT record FROM runs WHERE collection = ? "
@@ -219,7 +221,7 @@ def _settle_chats(connection: sqlite3.Connection, turns: TurnRows, quoting: Quot
 
 
 def _labels(connection: sqlite3.Connection, quoting: QuotedDocuments, runs: set[str]) -> set[int]:
-    """Return the ids of the labels to remove; delete the documents' names from the found documents of other labels."""
+    """Return the ids of the labels to remove; erase the documents' names from the other labels."""
     found = set()
     for row in connection.execute("SELECT * FROM labels").fetchall():
         circumstances = json.loads(row["circumstances"] or "{}")

@@ -19,7 +19,7 @@ from localcrag.runs.threshold_explorer import ScoredRun
 from localcrag.storage.database import Database
 
 LEAST_TOKENS = 8
-"""Number of tokens that an answer must exceed for its speed to count."""
+"""Number of tokens above which an answer's speed counts."""
 NO_LIMIT = -1
 """Value of SQLite's LIMIT that means no limit."""
 
@@ -36,7 +36,7 @@ class RunSummary:
 
 
 class RunStore:
-    """The runs of a database, in the order of storing and not by time, because the clock may have been set back."""
+    """The runs of a database, in the order in which they were stored; the clock may have been set back."""
 
     def __init__(self, database: Database) -> None:
         self._database = database

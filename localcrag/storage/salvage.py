@@ -62,7 +62,7 @@ def _copy_table(read: sqlite3.Connection, target: sqlite3.Connection, table: str
     insert = f"INSERT OR IGNORE INTO {table} ({columns}) VALUES ({marks})"  # noqa: S608 - our own table and column names
     before = target.total_changes
     for row in _rows(read, table, columns):
-        with suppress(sqlite3.Error):  # A damaged value may not have its column's type.
+        with suppress(sqlite3.Error):  # A damaged value may have the wrong type for its column.
             target.execute(insert, row)
     return target.total_changes - before
 
@@ -73,7 +73,7 @@ def _rows(read: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[
     def within(low: int, high: int) -> list[tuple[object, ...]]:
         return read.execute(f"{whole} WHERE rowid BETWEEN ? AND ?", (low, high)).fetchall()
 
-    # Read up to the damage, then by ranges of ids around it. Rows that come twice are inserted only once.
+    # Read up to the damage, then by ranges of ids around it. Rows that are read twice are inserted only once.
     with suppress(sqlite3.Error):
         yield from read.execute(whole)
         return
@@ -110,7 +110,7 @@ def _tidy(target: sqlite3.Connection) -> None:
             target.execute("DELETE FROM chat_turns WHERE chat_id NOT IN (SELECT id FROM chats)")
             target.execute("DELETE FROM document_tags WHERE document_id NOT IN (SELECT id FROM documents)")
             target.execute("DELETE FROM folder_tags WHERE collection_id NOT IN (SELECT id FROM collections)")
-    # A turn whose parent is lost now follows the last remaining turn before that parent.
+    # A turn whose parent is lost now follows the last remaining turn before the lost one.
     target.execute(
         "UPDATE chat_turns SET parent = (SELECT max(number) FROM chat_turns AS earlier WHERE earlier.chat_id = "
         "chat_turns.chat_id AND earlier.number < chat_turns.parent) WHERE parent IS NOT NULL AND "

@@ -58,7 +58,7 @@ IS_VISIBLE = f"substr(k.name, 1, {len(HIDDEN_PREFIX)}) != char(10) || '{HIDDEN_P
 
 APPLICATION_ID = 0x6C637264
 """The application_id that marks a SQLite file as a localcrag database: “lcrd”. Databases from before 0.1.0 have no
-application_id, and their user_version counts other schemas."""
+application_id, and their user_version refers to other schemas."""
 SCHEMA = """
 -- Collections of documents, each indexed by one embedding model.
 CREATE TABLE collections (
@@ -452,7 +452,7 @@ class Header:
 
     @property
     def is_before_first_release(self) -> bool:
-        """Return whether a localcrag before 0.1.0 made this file: it set user_version, but no application_id."""
+        """Return whether a localcrag older than 0.1.0 made this file: it set user_version, but no application_id."""
         return self.kind == 0 and self.version > 0
 
 
@@ -466,7 +466,7 @@ def read_header(path: Path) -> Header | None:
 
 
 def check_data_folder(path: Path) -> None:
-    """Raise StoreError if the database `path` was made before 0.1.0 or by another program. Writes nothing."""
+    """Raise StoreError if the database `path` is from before 0.1.0 or from another program. Writes nothing."""
     # An unreadable file, or one that is not a database, causes an error later, when it is opened.
     with suppress(OSError):
         header = read_header(path)
@@ -478,7 +478,7 @@ def check_header(header: Header, path: Path, *, empty: bool) -> None:
     """Raise StoreError unless the header is that of a localcrag database of this format, or the file is `empty`."""
     if header.is_before_first_release:
         raise StoreError(
-            f"The data folder {path.parent} was made by a localcrag before 0.1.0, which this version cannot open. "
+            f"The data folder {path.parent} was made by a localcrag older than 0.1.0, which this version cannot open. "
             "Nothing was changed. Choose another folder with --data-dir, or move this one away or delete it; then add "
             "your documents again."
         )

@@ -1,1 +1,1 @@
-"""Tables in documents: parse them, plan what a question asks of them, and compute it exactly."""
+"""Tables in documents: parse them, plan what to compute for a question, and compute it exactly."""

@@ -50,7 +50,7 @@ def names_of(document: str, title: str | None, section: str | None) -> list[str]
 
 
 def chunk_of(passage: GradedPassage) -> int:
-    """Return the id of the chunk that a passage of a document consists of, or begins with."""
+    """Return the id of the chunk that a passage is, or that it begins with."""
     return int(passage.id.removeprefix("chunk-"))
 
 
@@ -72,7 +72,7 @@ class _Documents:
 
 
 MOST_CHUNKS = 30
-"""Maximum number of passages that full-text search returns for the names of columns."""
+"""Maximum number of passages that full-text search returns for column names."""
 MOST_PAGES = 50
 """Maximum number of pages of a document that are read for tables with the same columns."""
 
@@ -96,9 +96,9 @@ def rivals(request: Request, found: Sequence[Candidate], documents: _Documents) 
 
 
 def _joint_plan(request: Request, table: Table, rival: Table, names: Sequence[str]) -> TablePlan | None:
-    """Return the plan for both tables as one, if rows of the rival would count; None if they would not.
+    """Return a plan for both tables combined, if rows of the rival would count; otherwise None.
 
-    A rival in which no customer has two orders would on its own fit no question about groups.
+    On its own, a rival in which no customer has two orders would not fit a question about groups.
     """
     both = replace(table, rows=(*table.rows, *rival.rows), caption=rival.caption, section=rival.section)
     plan = build_plan(request, both, names)
@@ -111,7 +111,8 @@ def _tables_with_columns(
 ) -> Iterator[tuple[str, str | None, Table]]:
     """Yield document, title and table for each table with these columns, in documents that full-text search finds.
 
-    The documents of `own`, given with a chunk of each, are always read: a long table can fill all results of a search.
+    The documents in `own` (each with one of its chunks) are always read, because a long table can fill all results of a
+    search.
     """
     store, within = documents.store, documents.within
     every = {document.id for document in store.documents()} if within is None else set(within)
@@ -134,7 +135,7 @@ def _tables_with_columns(
 
 
 WORDS_AFTER_NUMBER = 3
-"""Words after a number among which the counted thing is named: "45 permanent employees"."""
+"""Number of words after a number that may name what it counts: "45 permanent employees"."""
 
 _NUMBERS = frozenset((*SMALL_NUMBERS, *TENS, "dozen", "hundred"))
 _TABLE = (BlockKind.HEADER, BlockKind.ROW)
@@ -145,9 +146,9 @@ def candidates(
 ) -> list[Candidate]:
     """Return the candidates that a request names best; several if it names them equally well.
 
-    Returns none if a passage of another document answers the request and none of the table's does, or if a sentence
-    seems to say what would be computed. Tables with the same columns in the documents `within`, which retrieval missed,
-    are candidates as well: an answer from one table alone would ignore the others.
+    Returns none if a passage of another document answers the request and no passage of the table's document does, or if
+    a sentence already seems to state the result. Tables with the same columns in the documents `within`, which
+    retrieval missed, are candidates as well: an answer from one table alone would ignore the others.
     """
     documents = _Documents(store, within)
     found = []
@@ -204,7 +205,7 @@ def overlaps(passage: GradedPassage, start: int, end: int) -> bool:
 def _best_named(request: Request, found: Sequence[Candidate]) -> list[Candidate]:
     """Return the candidates whose table or document the question names best; all if it names none.
 
-    Cells count as well: "the cost of Kitchen" may be that of a department, or the title of a quote for a kitchen.
+    Cells count as well: in "the cost of Kitchen", Kitchen may be a department, or the title of a quote for a kitchen.
     """
     asked = {word.stem for word in words_of(request.text)}
 
@@ -219,15 +220,15 @@ def _best_named(request: Request, found: Sequence[Candidate]) -> list[Candidate]
 
 
 def _is_relevant(one: Candidate, passages: Sequence[GradedPassage]) -> bool:
-    """Return whether no other document answers better, judged by the grades of its passages."""
+    """Return whether no other document answers better, judged by the grades of the passages."""
     own = any(passage.grade is not Grade.INCORRECT for passage in passages if passage.document == one.document)
     return own or not any(passage.grade is Grade.CORRECT for passage in passages)
 
 
 def _is_stated(one: Candidate, request: Request, passages: Sequence[GradedPassage]) -> bool:
-    """Return whether a sentence seems to say what would be computed.
+    """Return whether a sentence seems to state the result already.
 
-    Only passages count that may help, or that are as relevant as the best of the table's document.
+    Only passages count that may help, or that are as relevant as the best passage of the table's document.
     """
     if one.plan.operation in (Operation.FILTER, Operation.VALUES):
         return False

@@ -1,4 +1,4 @@
-"""Execute a plan for a table with exact decimal arithmetic, or refuse and say why.
+"""Execute a plan for a table with exact decimal arithmetic, or refuse and give the reason.
 
 A plan selects rows by its conditions, then applies one operation: a count, a sum, an average, an extreme, a list, a
 difference or a share; optionally once for each group. Rows whose cells cannot be read are left out and counted by
@@ -28,7 +28,8 @@ from localcrag.text.translation import gettext as _
 DIGITS = 60
 """Digits of precision in decimal arithmetic: more than any sum of cells needs."""
 MIN_ADDENDS = 3
-"""Minimum number of other rows for the last row to be suspected as their total; with two, a match may be chance."""
+"""Minimum number of other rows for the last row to be suspected as their total; with two rows, a match may be
+chance."""
 _UNIT_PRICE = re.compile(
     r"(?i)\bunit (?:price|cost|fee)\b|\b(?:hourly|daily|weekly|monthly|day) (?:rate|wage)\b"
     r"|\bper (?:unit|piece|item|hour|day|night|week|month|kg|km|litre|liter|kwh|m²)\b"
@@ -94,11 +95,11 @@ def select(work: Work, tests: Sequence[Test]) -> None:
         met = [meets(test, at, row.cells[test.column.at]) for test in tests]
         if all(met):
             kept.append(at)
-        # No condition is false, but at least one cell does not say whether it is met.
+        # No condition is false, but at least one cell does not tell whether its condition is met.
         elif False not in met:
             test = tests[met.index(None)]
             unknown = test.than if test.than and test.column.values[at] is not None else test.column
-            # “Not red” would keep or drop rows without a colour only by a guess.
+            # For “not red”, keeping or dropping rows without a colour would be a guess.
             if test.negated:
                 raise Refused(_("%(column)s is empty in rows that the question may mean", column=unknown.name))
             work.leave_out(at, unknown)
@@ -127,7 +128,7 @@ def _comparison_problem(test: Test) -> str:
 def _is_sign_ambiguous(test: Test) -> bool:
     """Return whether a comparison is ambiguous because a column has values below zero.
 
-    “Over 50 euros” may mean payments of more than 50 euros, which are written with a minus.
+    “Over 50 euros” may mean payments of more than 50 euros, which have a minus sign.
     """
     if test.than:
         return any(one.value < 0 for one in (*test.column.amounts, *test.than.amounts))
@@ -244,7 +245,7 @@ def _result(own: Work, operation: Callable[[Work], OperationResult]) -> tuple[st
         return None
     left_out = own.left_out.copy()
     text = operation(own).result
-    own.left_out = left_out  # These rows were counted as left out before.
+    own.left_out = left_out  # These rows were already counted as left out.
     total = exact_sum(amounts)
     # The text may be rounded, so groups are compared by the exact value.
     exact = total / len(amounts) if own.plan.operation is Operation.AVERAGE else total
@@ -320,7 +321,7 @@ def difference(work: Work) -> OperationResult:
         rows.update(own.at)
     if len({one.unit for one in amounts}) > 1:
         raise Refused(columns[0].problem or _("the two sides have different units"))
-    # With one row a side, nothing is added up.
+    # With one row on each side, nothing is added up.
     if sum(group.rows for group in groups) > len(groups):
         refuse_unsummable(columns[0], plan.known.columns)
     work.at = sorted(rows)
@@ -442,9 +443,9 @@ MORE_DECIMALS = 2
 
 
 def compute(plan: TablePlan, document: str, title: str | None) -> Computation:
-    """Return the computation of a plan; if it is refused, with the reason in place of a result.
+    """Return the computation of a plan; if it is refused, with the reason instead of a result.
 
-    `document` and `title` are those of the table's document.
+    `document` and `title` belong to the table's document.
     """
     table = plan.known.table
     tests = with_years(plan.tests)
@@ -485,7 +486,7 @@ def compute(plan: TablePlan, document: str, title: str | None) -> Computation:
 
 
 def _named(plan: TablePlan) -> str | None:
-    """Return the names of the columns that are computed with; None if there is no such column."""
+    """Return the names of the columns used in the computation; None if it uses none."""
     names = [column.name for column in plan.side_columns]
     if not names or not plan.pick:
         return " − ".join(names) or (plan.column.name if plan.column else None)
@@ -494,7 +495,7 @@ def _named(plan: TablePlan) -> str | None:
 
 
 def _left_out(work: Work) -> Iterator[SkippedRows]:
-    """Yield the number of rows that were left out for each reason, the table's own totals and labels included."""
+    """Yield the number of rows left out for each reason, including the table's own totals and labels."""
     for why, number in work.left_out.items():
         yield SkippedRows(number, why)
     known = work.plan.known
@@ -549,7 +550,7 @@ def _compare_with_own_total(work: Work, total: Decimal) -> None:
     says = totals[0].cells[column.at]
     own = parse_amount(says, column.mark)
     label = next(cell for cell in totals[0].cells if cell)
-    # The last row may be an average, which is no sum.
+    # The last row may be an average instead of a sum.
     if own and own.value != total and not label.lower().startswith(("average", "mean", "median")):
         work.notes.append(_("The table itself says %(value)s in its row “%(label)s”.", value=says, label=label))
 
@@ -594,7 +595,7 @@ def _extreme(work: Work) -> OperationResult:
         return OperationResult()
     if column.mixed and len({value.unit for at, _ in ranks if isinstance(value := column.values[at], Amount)}) > 1:
         raise Refused(column.problem)
-    # A cell with a digit that is no plain value, such as "12–15", may be the extreme one.
+    # A cell that contains a digit but is not a plain value, such as "12–15", may be the extreme one.
     cells = [work.plan.known.rows[at].cells[column.at] for at in work.at if column.values[at] is None]
     if unread := next(filter(has_digit, cells), ""):
         name = column.name

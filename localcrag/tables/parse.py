@@ -17,18 +17,18 @@ _TOTAL = re.compile(
     r"(?:(?:all )?together|altogether)\b|"
     r"(?:average|mean|median|carried (?:forward|over))\b"
 )
-"""Words with which the label of a total begins."""
+"""Words that the label of a total begins with."""
 _TOTAL_SUFFIX = re.compile(
     r"(?i)(?: ?[(,]?(?:of|for|in|per|all|net|gross|amount|costs?|price|sum|due|year|month|incl|excl|including|"
     r"excluding|with|without|vat|tax|eur|usd|gbp|the|items?|rows?|entries|(?:19|20)\d\d)\b[).]?)*[ :.]*\Z"
 )
-"""Words that can follow a total's name in a label. With other words, the row is a total only if its other cells are
-numbers."""
+"""Words that may follow the word for a total in a label. After other words, the row is a total only if its other
+cells are numbers."""
 _AMOUNT_DUE = re.compile(
     r"(?i)(?:(?:net|gross) (?:amount|sum)|(?:amount|balance|sum) (?:due|payable|to pay)|"
     r"(?:gesamt|rechnungs|end)betrag)\W*"
 )
-"""Whole labels of the amount to be paid in the end."""
+"""Complete labels of the final amount to be paid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Row:
         first = next(filter(None, self.cells), "")
         found = _TOTAL.match(first)
         if found is None:
-            # After a number or a date, which any row can have, the label must consist of the total's words alone.
+            # After a number or a date, which any row can have, the label must consist only of the words for a total.
             label = next(filter(_has_letter, self.cells), "")
             found = _TOTAL.match(label) if not _has_letter(first) else None
             has_total_suffix = found is not None and _TOTAL_SUFFIX.match(label, found.end()) is not None
@@ -82,9 +82,9 @@ MOST_PAGES = 200
 """Maximum number of pages that one table may span in either direction."""
 
 _SENTENCES = re.compile(r"(?:\S+ ){5,}\S*[.!?]\Z")
-"""A whole sentence, or several, which are no caption."""
+"""One or more whole sentences, which cannot be a caption."""
 _EMPHASIS = re.compile(r"\*\*|__|`|<br ?/?>")
-"""Markup of a cell that is no text."""
+"""Markup in a cell that is not part of its text."""
 _TABLE = (BlockKind.HEADER, BlockKind.ROW)
 
 
@@ -113,8 +113,8 @@ class Table:
 class _Piece:
     """The part of a table on one page.
 
-    `first` and `last` are whether hardly anything precedes or follows it on the page; `ruled`, whether a rule follows
-    its header.
+    `first` and `last` tell whether hardly anything precedes or follows it on the page, and `ruled` whether a rule
+    follows its header.
     """
 
     table: Table
@@ -172,7 +172,7 @@ def _pages(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _may_continue(piece: Sequence[_Piece], behind: Sequence[_Piece]) -> bool:
-    """Return whether the last piece of a page and the first piece of the next can belong to one table, by their form.
+    """Return whether, by their form, the last piece of a page and the first piece of the next can be one table.
 
     A ruled header that differs begins another table.
     """
@@ -185,7 +185,7 @@ def _may_continue(piece: Sequence[_Piece], behind: Sequence[_Piece]) -> bool:
 def _is_one_table(pieces: Sequence[_Piece]) -> bool:
     """Return whether each further page repeats the header, or has numbers in columns where the first page has them.
 
-    Words alone may be a row or the header of another table: it is then unknown where the table ends.
+    Words alone may be a row or the header of another table, and it is then unknown where the table ends.
     """
     first = pieces[0].table
     if len(pieces) == 1:
@@ -212,7 +212,7 @@ def _join(pieces: Sequence[_Piece]) -> Table:
 
 
 def _pieces(start: int, page: str, number: int | None) -> Iterator[_Piece]:
-    """Yield the tables of a page, each with the headings above it and its caption; `number` is the page's."""
+    """Yield the tables of a page, each with the headings above it and its caption; `number` is the page number."""
     blocks = split_blocks(page)
     path: list[tuple[int, str]] = []
     before: Block | None = None
@@ -280,7 +280,7 @@ def _is_small(blocks: Sequence[Block]) -> bool:
 
 
 def _table(blocks: Sequence[Block], page: str, offset: int, number: int | None) -> Table | None:
-    """Return the table of these blocks; None if a row does not fit the header: it is unknown which cell is missing."""
+    """Return the table of these blocks; None if a row has missing cells and it is unclear which ones."""
     header_line = page[blocks[0].start : blocks[0].end].split("\n", 1)[0]
     header = tuple(map(_bare, split_cells(header_line)))
     # With bars, only cells at the end of a row can be missing.

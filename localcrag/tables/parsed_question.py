@@ -2,7 +2,7 @@
 
 The first part finds the column that each condition is about. The second part turns the cells that a question names into
 tests. The third part applies tests to rows, and puts them into words. If anything is ambiguous, nothing is computed: a
-result from a guess would be worse than none.
+guessed result would be worse than none.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ CHARACTERS_AFTER = 12
 """Characters after a condition within which a word can still name its column: "more than 3 rooms"."""
 
 _BEFORE_NAMES = frozenset(("did", "doe", "for", "of", "by", "than"))
-"""Words after which "will" and "may" are people, however they are written."""
+"""Words after which "will" and "may" are people, however they are spelled."""
 _PREPOSITION_AND_NAME = re.compile(r"(?:for|of|from|by) \w+")
 """A preposition and a name, which can be a month or a person with the name of a month."""
 
@@ -43,8 +43,8 @@ class Test:
 
     `value` is an amount or a moment to compare with, or the text of a cell that a row must have; `others` are
     alternatives to this text. `negated`: the cell must have none of these texts. `start` is where the question names
-    the condition, `relative` how it names days from today. `than` is the column of the same row to compare with, in
-    place of a value.
+    the condition. `relative` contains the days if the question names them relative to today. `than` is the column of
+    the same row to compare with, in place of a value.
     """
 
     column: Column
@@ -60,7 +60,7 @@ class Test:
 
 @dataclass(slots=True)
 class ParsedQuestion:
-    """A request parsed against a table: the words that are left, the cells that are named, and the tests so far."""
+    """A request parsed against a table: the remaining words, the cells that they name, and the tests so far."""
 
     request: Request
     known: TableVocabulary
@@ -101,7 +101,7 @@ class ParsedQuestion:
 
 
 def parse_question(request: Request, known: TableVocabulary) -> ParsedQuestion | None:
-    """Return a request with the cells that it names; None if it is unclear whether a word is a cell, or which cell."""
+    """Return a request with the cells that it names; None if it is unclear whether a word is a cell, or which."""
     words = words_of(request.rest, request.names.at)
     cells = known.named_cells(words)
     if any(_may_be_cell(request, known, words, at) for at in range(len(words))):
@@ -124,7 +124,7 @@ def _may_be_cell(request: Request, known: TableVocabulary, words: Sequence[Word]
 
 
 def resolve_condition(reading: ParsedQuestion, condition: Condition) -> bool:
-    """Find the column of a condition and add its test; return False if there is none, or it is unclear which."""
+    """Find the column of a condition and add its test; return False if there is none, or if it is unclear which."""
     known = reading.known
     if _is_denied(reading, condition.start):
         return False  # It is unclear which part "not over 40 euros in March" denies.
@@ -136,7 +136,7 @@ def resolve_condition(reading: ParsedQuestion, condition: Condition) -> bool:
 
 
 def _resolve_days(reading: ParsedQuestion, condition: Condition) -> bool:
-    """Find the column of a condition on days, or the header or cell that is named after these days.
+    """Find the column of a condition on days, or the header or cell named after these days.
 
     Returns False if there is none, or if it is unclear which is meant.
     """
@@ -176,7 +176,7 @@ def _add_test(reading: ParsedQuestion, condition: Condition, column: Column | No
 
 
 def _header_with_days(known: TableVocabulary, condition: Condition) -> set[str]:
-    """Return the words of the one header that names the same days in the same words, such as "Last year"; else none."""
+    """Return the words of the one header that names the same days in the same words ("Last year"); else none."""
     text = stems_of(condition.relative.written) if condition.relative else []
     named = [own for column in known.columns if set(text) <= (own := known.header_words(column))]
     return named[0] if len(named) == 1 and condition.relation is Relation.EQUAL else set()
@@ -196,7 +196,7 @@ def _resolve_quarter(reading: ParsedQuestion, condition: Condition) -> bool:
 
 
 def _amount_column(reading: ParsedQuestion, condition: Condition, amount: Amount) -> Column | None:
-    """Return the one column of amounts that a condition fits best; None if there is none, or several fit."""
+    """Return the one column of amounts that fits a condition best; None if no column fits, or several fit equally."""
     known = reading.known
     near = _nearby_words(reading, condition)
     # "More than 2 orders" can only be about a column of orders.
@@ -220,7 +220,7 @@ def _amount_column(reading: ParsedQuestion, condition: Condition, amount: Amount
 
 
 def _nearby_words(reading: ParsedQuestion, condition: Condition) -> list[Word]:
-    """Return the words that may name the column of a condition: those after the previous one, and right after it."""
+    """Return the words that may name a condition's column: those since the previous condition, and right after it."""
     others = [other for other in reading.request.conditions if other is not condition]
     begin = max((other.end for other in others if other.end <= condition.start), default=0)
     end = condition.end + CHARACTERS_AFTER if others else len(reading.request.text)
@@ -237,7 +237,7 @@ _JOINS = re.compile(r"(?i)\W*(?:,|\bor\b|\band\b)[\W]*(?:\b(?:or|and|either)\b)?
 
 
 def add_cell_tests(reading: ParsedQuestion) -> bool:
-    """Add the tests for the cells, flags and empty cells that a question names; return False if these are unclear."""
+    """Add the tests for the cells, flags and empty cells that a question names; return False if it is unclear which."""
     two_sides = reading.request.forms.form is Operation.DIFFERENCE
     by_column: dict[tuple[int, bool], list[NamedCell]] = {}
     for cell in reading.cells:
@@ -285,7 +285,7 @@ def _add_flags(reading: ParsedQuestion) -> None:
 
 
 def _add_empty_cell_tests(reading: ParsedQuestion) -> bool:
-    """Add a test for empty cells if a question denies a column; return False if it is unclear which column."""
+    """Add a test for empty cells if a question negates a column; return False if it is unclear which column."""
     known = reading.known
     for start, end in reading.request.forms.negated:
         if any(start <= test.start < end for test in reading.tests):
@@ -295,13 +295,13 @@ def _add_empty_cell_tests(reading: ParsedQuestion) -> bool:
         if len(named) != 1 or (start, end) not in reading.request.forms.absent:
             return False
         if not any(is_empty(row.cells[named[0].at]) for row in known.rows):
-            return False  # The column has no empty cell, so "without VAT" is hardly about its cells.
+            return False  # The column has no empty cell, so "without VAT" probably does not refer to its cells.
         reading.tests.append(Test(named[0], Relation.EMPTY, "", start=start))
     return True
 
 
 def _are_alternatives(reading: ParsedQuestion, gaps: Sequence[tuple[int, int]]) -> bool:
-    """Return whether each "or" joins values of one column, or is inside a part that is denied as a whole."""
+    """Return whether each "or" joins values of one column, or is in a part that is negated as a whole."""
     places = [*gaps, *reading.request.forms.negated]
     found = [word.start() for word in _OR.finditer(reading.request.rest)]
     return all(any(start <= at < end for start, end in places) for at in found)
@@ -321,7 +321,7 @@ def meets(test: Test, at: int, cell: str) -> bool | None:
     if test.than:
         return _meets_other_column(test.column.values[at], test.than.values[at], test.relation)
     if isinstance(test.value, str):
-        # An empty cell may stand for the same value as the cell above it.
+        # An empty cell may mean the same value as the cell above it.
         text = map(_stems, (test.value, *test.others))
         return None if is_empty(cell) else (_stems(cell) in text) is not test.negated
     return _meets_value(test, test.column.values[at])
@@ -344,7 +344,7 @@ def _meets_value(test: Test, value: Amount | Moment | None) -> bool | None:
 def _meets_other_column(
     value: Amount | Moment | None, other: Amount | Moment | None, relation: Relation
 ) -> bool | None:
-    """Return whether a value has a relation to another of its row; None if either is unknown, or days overlap."""
+    """Return whether a value has a relation to another value in its row; None if either is unknown, or days overlap."""
     if isinstance(value, Amount) and isinstance(other, Amount):
         if value.unit != other.unit or (value.unit == CLOCK and abs(value.value - other.value) > 12 * 60):
             return None  # Times this far apart may be on different days.
@@ -405,7 +405,7 @@ def _bounds(test: Test) -> tuple[date | None, date | None]:
 
 
 def with_year(test: Test) -> Test | None:
-    """Return a condition on moments with the year of its column, if it gives no year and needs one.
+    """Return a condition on moments with its column's year, if it gives no year and needs one.
 
     Returns None if the column has several years.
     """
@@ -421,7 +421,7 @@ def with_year(test: Test) -> Test | None:
 
 
 def with_years(tests: Sequence[Test]) -> list[Test]:
-    """Return the conditions with the years of their columns, where these are clear."""
+    """Return the conditions with the years of their columns, if the years are clear."""
     return [with_year(test) or test for test in tests]
 
 

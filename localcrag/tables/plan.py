@@ -1,7 +1,7 @@
 """Build the plan of a question for a table, if there is one that uses every word of the question.
 
-A plan that ignores a word would answer another question. So a question is refused if a word of it names nothing in the
-table, or names a column that the plan does not use.
+A plan that ignores a word would answer another question. So a question is refused if one of its words names nothing in
+the table, or names a column that the plan does not use.
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ def unused(reading: ParsedQuestion, plan: TablePlan) -> list[Word]:
 
 
 def aggregates_one_row(plan: TablePlan) -> bool:
-    """Return whether the plan aggregates rows, although a condition leaves a single row that it names.
+    """Return whether the plan aggregates rows although a condition names a single row.
 
-    "The rent, all together" is not the row "Rent" alone: whatever "all together" adds to it is elsewhere.
+    "The rent, all together" is more than the row "Rent": the rest is in other rows.
     """
     if plan.operation not in AGGREGATES or plan.by or plan.period:
         return False
@@ -103,7 +103,7 @@ def _columns_of(plan: TablePlan) -> Iterator[Column]:
 
 
 LIMITS = frozenset(("minimum", "maximum", "min", "max", "limit", "least", "most", "up", "from"))
-"""Words of columns with rules: "the maximum age" hardly asks for the highest of several limits."""
+"""Words of columns with limits: "the maximum age" hardly asks for the highest of several limits."""
 STEM_PREFIX = 3
 """Number of letters that a word shares with its stem: a cell without these letters does not contain the word."""
 _NUMBER = re.compile(r"\d{1,3}")
@@ -120,7 +120,7 @@ def build_plan(request: Request, table: Table, names: Sequence[str]) -> TablePla
     reading = parse_question(request, known)
     if reading is None or _is_operation_a_label(request, known) or _may_be_sum_column(request, known):
         return None
-    # Words are replaced by those of the headers before the question is checked for words that name nothing.
+    # Replace words with those of the headers before the check for words that name nothing.
     if request.forms.versus or request.forms.form is Operation.DIFFERENCE:
         resolve_time_words(reading)
     resolve_plan_words(reading)
@@ -149,7 +149,7 @@ def _comparison_plan(reading: ParsedQuestion) -> TablePlan | None:
 def _has_unexplained_word(reading: ParsedQuestion) -> bool:
     """Return whether a word names nothing in the table.
 
-    The month of "which month has the highest total" is part of the dates, even if no header names it.
+    In "which month has the highest total", the month is part of the dates, even if no header names it.
     """
     left = reading.known.unexplained(reading.free_words)
     if reading.request.superlative and reading.known.dates:
@@ -177,7 +177,7 @@ def _may_be_sum_column(request: Request, known: TableVocabulary) -> bool:
 
 
 def _aggregate_plan(reading: ParsedQuestion) -> TablePlan | None:
-    """Return a plan for a sum or an average; None if it is unclear of which column."""
+    """Return a plan for a sum or an average; None if the column is unclear."""
     known, request = reading.known, reading.request
     words = reading.free_words
     if request.target is not None:
@@ -231,7 +231,7 @@ def _superlative_column(reading: ParsedQuestion, wanted: Superlative) -> Column 
 
 
 def _is_most_about_column(reading: ParsedQuestion, column: Column) -> bool:
-    """Return whether "the most" is about the column: "the most points" is, "the most flats" of a floor is not."""
+    """Return whether "the most" refers to the column: "the most points" does, "the most flats" of a floor does not."""
     request = reading.request
     if request.asks not in ("most", "fewest", "least"):
         return True
@@ -242,7 +242,7 @@ def _is_most_about_column(reading: ParsedQuestion, column: Column) -> bool:
 
 
 def _count_plan(reading: ParsedQuestion) -> TablePlan | None:
-    """Return a plan for a number of rows or of distinct values; None if it is unclear what is counted."""
+    """Return a plan for a number of rows or of distinct values; None if it is unclear what to count."""
     known = reading.known
     noun = reading.target
     if not noun:
@@ -289,7 +289,7 @@ def _rows_plan(reading: ParsedQuestion) -> TablePlan | None:
 
 
 def _may_be_several(reading: ParsedQuestion) -> bool:
-    """Return whether several rows can meet the tests; a row that a unique cell names is looked up, not computed."""
+    """Return whether several rows can meet the tests; a row named by a unique cell is looked up, not computed."""
     single = {cell.column.at for cell in reading.cells if cell.rows == 1}
     return all(test.negated or test.others or test.column.at not in single for test in reading.tests)
 

@@ -1,4 +1,4 @@
-"""Plans for a table: the column to compute with, the rows that are meant, and results for groups."""
+"""Plans for a table: the column to compute with, the rows to use, and results for groups."""
 
 from __future__ import annotations
 
@@ -33,12 +33,11 @@ BEFORE_NOUN = frozenset(("a", "all", "of", "the", "our", "is", "are", "was", "we
 class TablePlan:
     """A computation on a table.
 
-    `column` is the column to compute with; None if the rows themselves are counted or listed. `few` is the number of
-    rows with the highest or lowest values that are asked for. `by` asks for a result for each of its values, or for
-    each `period` of its dates; `pick` then asks for the group with the highest or lowest result. `sides` are the
+    `column` is the column to compute with; None if the rows themselves are counted or listed. `few` is the requested
+    number of rows with the highest or lowest values. `by` is the column whose values form groups with a result each, or
+    whose dates do so by `period`; `pick` then asks for the group with the highest or lowest result. `sides` are the
     conditions of the two sides of a difference, or of the whole and the part of a share. `side_columns` are two columns
-    that are compared; with `pick`, they are compared in each row, as a percentage of the column `percent_of` if there
-    is one.
+    to compare. With `pick`, they are compared in each row; if `percent_of` names a column, as a percentage of it.
     """
 
     known: TableVocabulary
@@ -55,9 +54,9 @@ class TablePlan:
 
 
 def computed_column(reading: ParsedQuestion, words: Sequence[Word]) -> Column | None:
-    """Return the column of amounts that the words name, or the only one there is; None if that is unclear.
+    """Return the column of amounts that the words name, or the only one; None if that is unclear.
 
-    A column that a condition is about is only taken if no other is named.
+    A column with a condition is used only if no other column is named.
     """
     known = reading.known
     amounts = known.amounts
@@ -122,7 +121,7 @@ def asks_for_rows(reading: ParsedQuestion, noun: Sequence[Word]) -> bool:
 
 
 def may_mean_spending(reading: ParsedQuestion, column: Column) -> bool:
-    """Return whether the most that was spent may be the lowest number, because the column has values below zero."""
+    """Return whether "the most spent" may be the lowest number, because the column has values below zero."""
     return _SPENT.search(reading.request.text) is not None and any(one.value < 0 for one in column.amounts)
 
 
@@ -133,7 +132,7 @@ def group_plan(reading: ParsedQuestion) -> TablePlan | None:
     """Return a plan with a result for each group, such as "how many members per town"; None if it is unclear which."""
     known, request = reading.known, reading.request
     by = _grouping(known, [Word(stem(request.forms.by), 0, request.forms.by)], reading)
-    # "The average per day" may be the mean of a day's rows, or that of the days' totals.
+    # "The average per day" may be the mean of a day's rows, or the mean of the days' totals.
     operations = (Operation.COUNT, Operation.SUM) + (() if by and by[1] else (Operation.AVERAGE,))
     if by is None or request.operation not in operations:
         return None
@@ -181,7 +180,7 @@ def extreme_group_plan(reading: ParsedQuestion) -> TablePlan | None:
 
 
 def _single_row_plan(reading: ParsedQuestion) -> TablePlan | None:
-    """Return a plan for the row with the highest value, if each group is a single row, such as a row for each month."""
+    """Return a plan for the row with the highest value, if each group has a single row, such as one row per month."""
     known = reading.known
     others = [column for column in known.columns if column.kind is not ColumnKind.AMOUNT]
     named = [column for column in others if known.mention(column, reading.free_words) >= EXACT]
@@ -198,14 +197,14 @@ def _single_row_plan(reading: ParsedQuestion) -> TablePlan | None:
 
 
 def names_period(reading: ParsedQuestion) -> bool:
-    """Return whether the question names a month, quarter or year that is in no header, and must be one of dates."""
+    """Return whether the question names a month, quarter or year that is in no header, so dates must contain it."""
     known = reading.known
     periods = [word for word in reading.free_words if word.stem in PERIODS and word.stem != "day"]
     return any(not any(word.stem in known.header_words(one) for one in known.columns) for word in periods)
 
 
 def _most_operation(reading: ParsedQuestion, words: Sequence[Word]) -> Operation | None:
-    """Return whether "the most" of a group is a sum or a number of rows; None if that is unclear."""
+    """Return whether "the most" for a group means a sum or a number of rows; None if that is unclear."""
     known = reading.known
     if reading.request.asks not in ("most", "fewest", "least"):
         return None  # "The largest customer" may have the largest order, or the largest sum of orders.
@@ -216,7 +215,7 @@ def _most_operation(reading: ParsedQuestion, words: Sequence[Word]) -> Operation
 
 
 def may_mean_groups(reading: ParsedQuestion, column: Column) -> bool:
-    """Return whether the highest of several sums may be meant.
+    """Return whether the question may ask for the highest of several sums.
 
     "The largest customer" can have several rows; "the highest amount" is in one row.
     """
@@ -258,12 +257,12 @@ def _grouping(known: TableVocabulary, words: Sequence[Word], reading: ParsedQues
 
 
 def _has_single_days(known: TableVocabulary, column: Column) -> bool:
-    """Return whether a column that is named after a month, quarter or year contains single days."""
+    """Return whether a column named after a month, quarter or year contains single days."""
     return bool((PERIODS - {"day"}) & known.header_words(column)) and any(one.day for one in column.moments)
 
 
 def _column_period(column: Column) -> str:
-    """Return the period that all dates of a column are; empty if they are grouped as they are written.
+    """Return the period of all dates in a column; empty if the dates are grouped as written.
 
     With a period, a day that is written in two ways is one group.
     """

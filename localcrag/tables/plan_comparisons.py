@@ -1,4 +1,4 @@
-"""Plans that compare: two columns of each row, two cells or totals, or a share of rows in others."""
+"""Plans that compare: two columns of each row, two cells or totals, or a share of rows."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ TIME_COMPARATIVES = frozenset(("after", "before", "later", "earlier"))
 PLANNED = frozenset("budget plan planned target limit minimum min maximum max estimate estimated expected".split())
 """Words of columns with planned values."""
 ACTUAL = frozenset("actual spending spent expense cost used stock consumption".split())
-"""Words of columns with actual values: "over budget" names only the planned column, and compares it with one of
-these."""
+"""Words of columns with actual values: "over budget" names only the planned column, and compares it with a column of
+actual values."""
 _PLANNED_MONEY = frozenset("budget plan planned estimate estimated expected".split())
 """Words of columns with planned amounts of money."""
 _MONEY = frozenset("spending spent expense cost".split())
@@ -74,7 +74,7 @@ def compared_columns(reading: ParsedQuestion) -> tuple[Column, Column] | None:
 
 
 def resolve_time_words(reading: ParsedQuestion) -> None:
-    """Let "now" and "before" name the column whose header has another word for it, or this year."""
+    """Let "now" and "before" name the column whose header uses another word for it, or this year."""
     known = reading.known
     relative_days = [condition.relative for condition in reading.request.conditions if condition.relative]
     years = {str(one.asked.year) for one in relative_days if one.low.month is None}
@@ -92,7 +92,7 @@ def resolve_time_words(reading: ParsedQuestion) -> None:
 
 
 def resolve_plan_words(reading: ParsedQuestion) -> None:
-    """Let "budget" name the column whose header has another word for a plan, such as "Planned"."""
+    """Let "budget" name the column whose header uses another word for a plan, such as "Planned"."""
     known = reading.known
     planned = [column for column in known.columns if _PLANNED_MONEY & known.header_words(column)]
     if reading.request.forms.versus is None or len(planned) != 1:
@@ -116,7 +116,7 @@ def column_pair(reading: ParsedQuestion, split: int, *, in_time: bool = False) -
     left = [column for column in left if column.at != right[0].at] if len(left) > 1 else left
     if not left and PLANNED & known.header_words(right[0]):
         own = known.header_words(right[0])
-        # Plans that are not about money are not compared with spending.
+        # Planned values that are not money are not compared with spending.
         money = own & _PLANNED_MONEY or right[0].unit in CURRENCIES.values()
         done, shared = ACTUAL if money else ACTUAL - _MONEY, own - PLANNED - FUNCTION_WORDS
         others = [(one, known.header_words(one)) for one in columns]
@@ -134,7 +134,7 @@ def _scale(column: Column) -> str:
 
 
 def _is_margin(reading: ParsedQuestion, one: Condition) -> bool:
-    """Return whether a condition says by how much two columns differ: "more than 20 over budget"."""
+    """Return whether a condition gives the amount by which two columns differ: "more than 20 over budget"."""
     text, message = reading.request.text, reading.request.forms.versus
     if message is None or not isinstance(one.low, Amount):
         return False
@@ -153,7 +153,7 @@ def _is_of_other_row(reading: ParsedQuestion, cell: NamedCell, split: int) -> bo
 
 
 def _named(known: TableVocabulary, columns: Sequence[Column], words: Sequence[Word]) -> list[Column]:
-    """Return the columns that the words name best; columns with all words of their header named take precedence."""
+    """Return the columns that the words name best; columns whose whole header is named take precedence."""
     stems = {word.stem for word in words}
     found = known.best_named(columns, words)
     whole = [column for column in found if known.header_words(column) - FUNCTION_WORDS <= stems]
@@ -161,7 +161,7 @@ def _named(known: TableVocabulary, columns: Sequence[Column], words: Sequence[Wo
 
 
 def fit_comparative(word: str, reading: ParsedQuestion, columns: Sequence[Column]) -> bool:
-    """Return whether the columns contain what a comparative is about: prices, if something costs more."""
+    """Return whether the columns contain what a comparative refers to: prices, if something costs more."""
     about = COMPARATIVES.get(word, frozenset())
     headers = {stem for column in columns for stem in reading.known.header_words(column)}
     if not about and _COSTS & {text.stem for text in reading.words} - headers:
@@ -173,7 +173,7 @@ def fit_comparative(word: str, reading: ParsedQuestion, columns: Sequence[Column
 
 
 def _has_single_rows(reading: ParsedQuestion, compared: Sequence[Column]) -> bool:
-    """Return whether each thing that is asked for has a single row; if it has several, their sum may be meant."""
+    """Return whether each thing asked for has a single row; if it has several rows, their sum may be meant."""
     known, tests = reading.known, reading.tests
     rows = _rows_that_meet(known, tests)
     others = [column for column in known.columns if column not in compared]
@@ -220,7 +220,7 @@ def difference_plan(reading: ParsedQuestion) -> TablePlan | None:
 
 
 def share_plan(reading: ParsedQuestion) -> TablePlan | None:
-    """Return a plan for the share of some rows in others, or in all rows; None if it is unclear which."""
+    """Return a plan for the share of some rows in other rows, or in all rows; None if it is unclear which."""
     known, split = reading.known, reading.request.forms.split
     whole = tuple(test for test in reading.tests if test.start < split)
     part = tuple(test for test in reading.tests if test.start >= split)
@@ -239,12 +239,12 @@ def share_plan(reading: ParsedQuestion) -> TablePlan | None:
 
 
 def _larger_side_first(reading: ParsedQuestion, sides: _Sides) -> _Sides:
-    """Return the sides, the larger one by the question's words first: in "cheaper than", this is the second."""
+    """Return the sides with the larger one first, judged by the words: in "cheaper than", that is the second side."""
     return (sides[1], sides[0]) if reading.request.forms.more in LESS else sides
 
 
 def _sides(tests: Sequence[Test], split: int) -> _Sides | None:
-    """Return the conditions of each side, with those that both share; None if not exactly one column differs."""
+    """Return the conditions of each side, including shared ones; None unless the sides differ in exactly one column."""
     left = [test for test in tests if test.start < split]
     right = [test for test in tests if test.start >= split]
     common = {test.column.at for test in left} & {test.column.at for test in right}

@@ -1,7 +1,7 @@
 """Parse a question about a table: which operation it asks for, on which rows, and in which form.
 
 Everything here works on the text alone; parsed_question.py then matches it with a table. Words that are understood are
-replaced by blanks, so that places in the text stay the same and what is left over can be checked.
+replaced by blanks, so that offsets stay the same and the remaining words can be checked.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ _BEGINS = re.compile(r"(?:^|[?!.;:]\s)\W*\Z")
 
 @dataclass(frozen=True, slots=True)
 class NameWords:
-    """The places in a text where words begin that are written as names.
+    """The places in a text where words written as names begin.
 
-    `telling`: a capital marks a name in this text. It marks none if no word has a capital, or most words do, as in a
-    headline.
+    `telling`: a capital letter marks a name in this text. It does not if no word has a capital letter, or most words
+    do, as in a headline.
     """
 
     at: frozenset[int] = frozenset()
@@ -37,7 +37,7 @@ class NameWords:
 def names_in(text: str) -> NameWords:
     """Return the words of a question that are written as names.
 
-    The first word of a sentence always has a capital, so it does not count.
+    The first word of a sentence always has a capital letter, so it does not count.
     """
     words = [found for found in _WORD.finditer(text) if not _I.fullmatch(found[0])]
     inside = [found for found in words if not _BEGINS.search(text[: found.start()])]
@@ -51,7 +51,7 @@ COMPARATIVE_PATTERN = (
     r"more expensive|less expensive|more|less|fewer|higher|lower|cheaper|dearer|longer|shorter|taller|heavier|lighter|"
     r"larger|bigger|smaller|greater"
 )
-"""Comparatives, as a pattern."""
+"""Comparatives, as a regular expression."""
 _LESS = frozenset(("below", "under", "before", "earlier"))
 _LESS_THAN = re.compile(r"(?i)less|fewer|lower|cheaper|shorter|lighter|smaller")
 _ASKS_FOR_ROWS = re.compile(
@@ -99,7 +99,7 @@ _GAP = re.compile(
 class ColumnComparison:
     """A comparison of two columns of each row: the column named before `split` with the column named after it.
 
-    `word` is the comparative, and `start` its place. `end` is set if the question asks for the rows with the greatest
+    `word` is the comparative, and `start` its offset. `end` is set if the question asks for the rows with the greatest
     or smallest difference, as a percentage if `in_percent`. `relation` can then be None: the difference may go either
     way.
     """
@@ -128,7 +128,7 @@ def find_column_comparison(text: str) -> tuple[str, ColumnComparison | None]:
 
 
 def _end(found: re.Match[str]) -> Operation:
-    """Return whether the greatest or the smallest difference is asked for."""
+    """Return whether the question asks for the greatest or the smallest difference."""
     return Operation.MINIMUM if found["end"].lower().startswith(_LEAST) else Operation.MAXIMUM
 
 
@@ -147,7 +147,7 @@ def _find_comparison(text: str) -> tuple[str, ColumnComparison | None]:
         rest = blank_out(rest, start, end)
     rest = blank_out(rest, found.start(), found.start("word"))
     if found["word"].lower() == "exceeded" and not rest[split:].strip():
-        split = 0  # "Was the budget exceeded": the budget is what the other column is compared with.
+        split = 0  # In "was the budget exceeded", the budget is what the other column is compared with.
     return rest, ColumnComparison(_relation(found), found["word"].lower(), found.start(), split)
 
 
@@ -161,7 +161,7 @@ def _relation(found: re.Match[str]) -> Relation:
 
 
 MOST_ROWS_ASKED = 50
-"""Maximum number in a question such as "the three largest"; with a higher number it is a question of another kind."""
+"""Maximum number in a question such as "the three largest"; with a higher number, the question is of another kind."""
 
 _WORDS = "|".join(NUMBER_WORDS)
 _FEW = rf"(?P<few>\d{{1,2}}|{_WORDS})"
@@ -216,12 +216,12 @@ _CLAUSE = re.compile(r"(?i)[,;]|\bbut\b")
 class QuestionForm:
     """What the form of a question adds to its operation.
 
-    `rest` is the text in which the words for it are blanked. `few` is the number of rows that are asked for; `end` says
-    whether they are the highest or the lowest, or is None if another word says so. `by` is the noun for groups.
-    `different`: distinct values are asked for. The words in `negated` places are denied; in those that are `absent`,
-    too, the question says that there is none ("no supplier"). `form` is DIFFERENCE or SHARE for a question with two
-    sides, and `split` is where the second side, or the part of a share, begins. `more` is the comparative of a
-    difference, `versus` a comparison of two columns.
+    `rest` is the text with the words of the form blanked. `few` is the requested number of rows; `end` tells whether
+    they are the highest or the lowest, and is None if another word tells. `by` is the noun for groups. `different`: the
+    question asks for distinct values. The words in `negated` places are negated; in `absent` places the question says
+    that something does not exist ("no supplier"). `form` is DIFFERENCE or SHARE for a question with two sides, and
+    `split` is where the second side, or the part of a share, begins. `more` is the comparative of a difference,
+    `versus` a comparison of two columns.
     """
 
     rest: str
@@ -265,7 +265,7 @@ def parse_form(text: str) -> QuestionForm | None:
 def requested_number(text: str, superlative: str) -> tuple[int, str]:
     """Return how many rows a word like "cheapest" asks for, and the text without that number.
 
-    "The three cheapest", "which three clubs have the most points": 3; without a number it is 1.
+    For "the three cheapest" and "which three clubs have the most points" it is 3; without a number, 1.
     """
     forms = (
         rf"\b{_FEW} (?={re.escape(superlative)}\b)",
@@ -303,9 +303,9 @@ _Places = tuple[tuple[int, int], ...]
 
 
 def _find_negations(text: str) -> tuple[str, _Places, _Places] | None:
-    """Return the text without negations, the places that they deny, and those among them that are said to be absent.
+    """Return the text without negations, the places that they negate, and those of the places that are absent.
 
-    Returns None if it is unclear what is denied.
+    Returns None if it is unclear what is negated.
     """
     if missing := _MISSING.search(text):
         rest = blank_out(text, missing.end("what"), missing.end())
@@ -317,7 +317,7 @@ def _find_negations(text: str) -> tuple[str, _Places, _Places] | None:
     for found in list(_NOT.finditer(text)):
         end = next((clause.start() for clause in _CLAUSE.finditer(text, found.end())), len(text))
         if places and found.start() < places[-1][1]:
-            return None  # "Not without": double negations are too hard for rules.
+            return None  # This is "not without": double negations are too hard for rules.
         places.append((found.end(), end))
         if _ABSENT.search(found[0]):
             absent.append(places[-1])
@@ -325,7 +325,7 @@ def _find_negations(text: str) -> tuple[str, _Places, _Places] | None:
         rest = rest[: found.end()] + re.sub(r"\bnor\b", "or ", rest[found.end() : end]) + rest[end:]
         rest = re.sub(r"\bbut\b", "   ", rest)
     if any(re.search(r"\band\b", rest[start:end], re.IGNORECASE) for start, end in places):
-        return None  # "Not red and large" may deny one of them, or both.
+        return None  # "Not red and large" may negate one of the two, or both.
     return rest, tuple(places), tuple(absent)
 
 
@@ -334,19 +334,19 @@ def _blank(text: str, found: re.Match[str] | None) -> str:
 
 
 MOST_CHARACTERS = 200
-"""Maximum number of characters of a question that may ask for a computation; longer texts tell a story."""
+"""Maximum number of characters of a question that may ask for a computation; a longer text is more than a question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
     """A computation that a question asks for.
 
-    `rest` is its text in which operation and conditions are blanked. `asks` is the word for the operation. `target` is
+    `rest` is its text with the operation and conditions blanked. `asks` is the word for the operation. `target` is
     where in `rest` the noun for what is counted or listed begins; None if the operation is on a column. `everything`:
-    the question asks for all rows explicitly. `few` is the number of rows with the highest or lowest values that are
-    asked for. `group_operation` is SUM or AVERAGE if the group with the highest or lowest sum or average is asked for.
-    `names` are the words that are written as names. Those that begin at `excused` places must turn out to be cells,
-    because any other word like "may" would change what is asked for.
+    the question explicitly asks for all rows. `few` is the requested number of rows with the highest or lowest values.
+    `group_operation` is SUM or AVERAGE if the question asks for the group with the highest or lowest sum or average.
+    `names` are the words written as names. Names that begin at `excused` places must turn out to be cells, because as
+    other words ("may") they would change the question.
     """
 
     operation: Operation
@@ -413,11 +413,11 @@ _LIST = re.compile(
 _EVERYTHING = re.compile(
     r"(?i)^\W*(?:list|name|enumerate|show|give|display)\b.*\b(?:all|every)\b|\bare there\b|^\W*(?:what|which) are all\b"
 )
-"""Questions that ask for all rows or values explicitly."""
+"""Questions that explicitly ask for all rows or values."""
 _NO_MOMENT = re.compile(
     rf"(?i) (?:years?|months?|weeks?|quarters?|half|names?|days?|times?|\d+|{'|'.join(NUMBER_WORDS)})\b"
 )
-"""Words after "first" and "last" with which these do not mean the first or last row by date."""
+"""Words after "first" and "last" that keep these from meaning the first or last row by date."""
 
 
 def parse_request(question: str, today: date | None = None) -> Request | None:
@@ -436,7 +436,7 @@ def parse_request(question: str, today: date | None = None) -> Request | None:
     if found is None or not 1 <= found.few <= MOST_ROWS_ASKED:
         return None
     if not (conditions or forms.versus) and found.operation is Operation.FILTER and not found.target:
-        return None  # Nothing says that rows are asked for.
+        return None  # Nothing shows that the question asks for rows.
     names = names_in(asked)
     excused = frozenset(at for at in names.at if _CHANGES.match(found.rest, at))
     request = replace(found, conditions=conditions, forms=forms, names=names, excused=excused)
@@ -444,7 +444,7 @@ def parse_request(question: str, today: date | None = None) -> Request | None:
 
 
 def _is_changed_by_words(request: Request) -> bool:
-    """Return whether words change what is asked for, or name days in a way that is not understood."""
+    """Return whether words change the meaning of the question, or name days in a way that is not understood."""
     rest, text, forms = request.rest, request.text, request.forms
     for at in request.names.at:
         end = next(gap.start() for gap in _NO_LETTER.finditer(request.text, at))
@@ -462,7 +462,7 @@ def _is_changed_by_words(request: Request) -> bool:
 def _operation(text: str, forms: QuestionForm) -> Request | None:
     """Return the request for the one operation that a question names; None if it names none or several.
 
-    The conditions are blanked in the forms' rest.
+    The conditions are already blanked in `forms.rest`.
     """
     rest = forms.rest
     superlatives = list(_SUPERLATIVE.finditer(rest))
@@ -472,7 +472,7 @@ def _operation(text: str, forms: QuestionForm) -> Request | None:
         return None if named or averages or _SUM.search(rest) else _column_request(text, rest, counts, forms.versus)
     if forms.form:
         return None if superlatives or counts or averages or forms.by else _two_sided_request(text, forms)
-    # Several operations in one question are too many for rules.
+    # Rules cannot handle several operations in one question.
     if len(superlatives) > 1 or (counts and (superlatives or averages)) or (forms.by and (superlatives or forms.end)):
         return None
     if superlatives or forms.end:
@@ -527,7 +527,7 @@ def _count_sum_or_list(text: str, rest: str, counts: re.Match[str] | None) -> Re
     left = _blank(left, sums)
     adds_up = sums or (_HOURS.match(rest, counts.end()) if counts else _SPENT.match(rest))
     if counts:
-        # With "in total" it may be a sum: the table decides whether rows are counted or a column is added up.
+        # With "in total" it may be a sum: the table decides whether to count rows or add up a column.
         return Request(Operation.SUM if adds_up else Operation.COUNT, text, left, "number", target=counts.end())
     if sums and _WHICH.match(rest):
         return None  # "Which items cost more than 400 in sum" asks for rows; the sum may be in a column.

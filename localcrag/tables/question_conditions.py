@@ -31,11 +31,11 @@ from localcrag.text.words import NUMBER_WORDS, blank_out
 _WEEK = 7
 _WEEKDAYS = "monday|tuesday|wednesday|thursday|friday|saturday|sunday"
 _SHIFT = {"this": 0, "current": 0, "last": -1, "previous": -1, "next": 1, "coming": 1}
-"""Periods by which a word is away from the current one."""
+"""Number of periods between the one that a word names and the current one."""
 _MAY_ROLL = ("last", "next", "coming")
-"""Words that after "the" can also mean the days up to now: "in the last month"."""
+"""Words that, after "the", can also mean the days up to now: "in the last month"."""
 _DAYS = {"yesterday": -1, "today": 0, "tomorrow": 1}
-"""Days by which a word is away from today."""
+"""Number of days between the day that a word names and today."""
 _COUNT = rf"(?:\d{{1,3}}|{'|'.join(NUMBER_WORDS)}|few|couple of|several)"
 _RELATIVE = re.compile(
     r"(?:the )?(?P<said>"
@@ -48,7 +48,7 @@ _RELATIVE = re.compile(
     rf")\b(?!['’]s\b| (?:of|before|after|to)\b| in (?:{'|'.join(MONTHS)}|\d))",
     re.IGNORECASE,
 )
-"""Relative days. The group `unclear` has those that people use for different dates: "last March", "past week"."""
+"""Relative days. The group `unclear` matches phrases that people use for different dates: "last March", "past week"."""
 
 _UNCLEAR = gettext_noop(
     "it is not clear which days “%(words)s” are; ask with dates, as in “between 1 and 5 April 2026”"
@@ -64,8 +64,8 @@ _FROM_OTHER_DAY = re.compile(
 class RelativeDays:
     """Days that a question names relative to the day on which it is asked.
 
-    `low` and `high` are the first and the last of these days, `written` is the question's wording. `problem` says why
-    it is unclear which days are meant; empty if it is clear.
+    `low` and `high` are the first and the last of these days, `written` is the question's wording. `problem` explains
+    why the days are unclear; it is empty if they are clear.
     """
 
     written: str
@@ -76,14 +76,14 @@ class RelativeDays:
 
     @property
     def note(self) -> str:
-        """A sentence that says which days were taken."""
+        """A sentence that states which days were used."""
         days = str(self.low) if self.low == self.high else _("%(low)s to %(high)s", low=self.low, high=self.high)
         return _("Asked on %(today)s, “%(words)s” means %(days)s.", words=self.written, days=days,
                  today=_day(self.asked))  # fmt: skip
 
 
 def relative_days_at(text: str, start: int, today: date) -> tuple[RelativeDays, int] | None:
-    """Return the relative days that are named at a place of a text, and where their words end; None without any."""
+    """Return the relative days named at a place of a text, and where their words end; None if there are none."""
     found = _RELATIVE.match(text, start)
     if found is None:
         return None
@@ -124,7 +124,7 @@ NOON = 12
 
 
 class Relation(Enum):
-    """The relation between a value and a condition's. WITHIN has two bounds, both included; EMPTY needs no value."""
+    """How a value must relate to a condition's value. WITHIN has two bounds, both included; EMPTY needs no value."""
 
     ABOVE = "more than"
     BELOW = "less than"
@@ -177,7 +177,7 @@ _FORMS = (
     (r"(?<!\w)NUMBER or (?:less|fewer|below|under|lower)\b", Relation.AT_MOST),
     (r"\b(?:exactly|equal to|equals) NUMBER", Relation.EQUAL),
 )
-"""Conditions on a number, with NUMBER in place of its pattern."""
+"""Patterns of conditions on a number, with NUMBER in place of its pattern."""
 
 
 def _compiled(form: str) -> re.Pattern[str]:
@@ -199,7 +199,7 @@ _DATED = _each_compiled(
     (r"\b(?:in|during|for|of|from|on|dated) (?:the month of |the year |the )?", Relation.EQUAL),
     (r"(?<=\bwas )(?=[^\W\d])", Relation.EQUAL),
 )
-"""Beginnings of conditions on days; the days follow."""
+"""Patterns for the beginnings of conditions on days, up to the days themselves."""
 _TIME = r"(\d{1,2}[:.]\d\d|\d{1,2}(?= ?[ap]m\b)|noon)(?: ?([ap]m)\b| o'clock\b)?"
 _CLOCKED = _each_compiled(
     (rf"\b(?:between|from) {_TIME} (?:and|to|until) {_TIME}", Relation.WITHIN),
@@ -209,7 +209,7 @@ _CLOCKED = _each_compiled(
     (rf"\b(?:until|till|up to|by) {_TIME}", Relation.AT_MOST),
     (rf"\bat {_TIME}", Relation.EQUAL),
 )
-"""Conditions on a time of day."""
+"""Patterns of conditions on a time of day."""
 _QUARTER = re.compile(
     r"(?:(?:the )?(?P<word>first|second|third|fourth|1st|2nd|3rd|4th) quarter|q(?P<number>[1-4]))\b"
     r"(?:,? (?:of )?(?P<year>(?:19|20)\d\d)\b)?",
@@ -219,7 +219,7 @@ _ORDINALS = {"first": 1, "second": 2, "third": 3, "fourth": 4, "1st": 1, "2nd": 
 _BARE_DAY = re.compile(r"(\d{1,2})(?:st|nd|rd|th)?\b")
 _AND = re.compile(r" (?:and|to|until|till) (?:the )?", re.IGNORECASE)
 _ONWARDS = re.compile(r" (?:on|onwards?)\b", re.IGNORECASE)
-"""Words after days that add all later days: "from May onwards"."""
+"""Words after a day that include all later days: "from May onwards"."""
 
 
 def conditions_in(text: str, today: date | None = None) -> tuple[tuple[Condition, ...] | None, str]:
@@ -264,7 +264,7 @@ def conditions_in(text: str, today: date | None = None) -> tuple[tuple[Condition
 
 
 def _date_condition(text: str, match: re.Match[str], relation: Relation, today: date | None) -> Condition | None:
-    """Return the condition that a preposition makes with the day, month or year after it."""
+    """Return the condition formed by a preposition and the day, month or year after it."""
     if today and (relative := relative_days_at(text, match.end(), today)):
         message, end = relative
         onwards = _ONWARDS.match(text, end) if relation is Relation.EQUAL else None
@@ -285,7 +285,7 @@ def _date_condition(text: str, match: re.Match[str], relation: Relation, today: 
 
 
 def _range_condition(text: str, match: re.Match[str], first: tuple[Moment, int]) -> Condition | None:
-    """Return the condition that two moments make: "between March and May 2025"."""
+    """Return the condition formed by two moments: "between March and May 2025"."""
     moment, end = first
     joins = _AND.match(text, end)
     second = moment_at(text, joins.end()) if joins else None
@@ -303,7 +303,7 @@ def _unprefixed_days(text: str, today: date) -> list[Condition]:
 
 
 def _relative_condition(text: RelativeDays, end: int, start: int, relation: Relation) -> Condition:
-    """Return the condition that relative days make."""
+    """Return the condition formed by relative days."""
     low, high = text.low, text.high
     if relation is Relation.EQUAL and low != high:
         return Condition(Relation.WITHIN, low, start, end, high, relative=text)
@@ -312,7 +312,7 @@ def _relative_condition(text: RelativeDays, end: int, start: int, relation: Rela
 
 
 def _quarter_condition(text: re.Match[str], start: int, relation: Relation) -> Condition | None:
-    """Return the condition that a quarter makes: its three months."""
+    """Return the condition formed by a quarter: its three months."""
     number = _ORDINALS[text["word"].lower()] if text["word"] else int(text["number"])
     year = int(text["year"]) if text["year"] else None
     low, high = Moment(year, 3 * number - 2), Moment(year, 3 * number)
@@ -324,7 +324,7 @@ def _quarter_condition(text: re.Match[str], start: int, relation: Relation) -> C
 
 
 def _day_range(text: str, match: re.Match[str]) -> Condition | None:
-    """Return the condition that two days of one month make: "between 1 and 10 March"."""
+    """Return the condition formed by two days of one month: "between 1 and 10 March"."""
     day = _BARE_DAY.match(text, match.end())
     joins = _AND.match(text, day.end()) if day else None
     second = moment_at(text, joins.end()) if joins else None
@@ -361,7 +361,7 @@ def _amount(match: re.Match[str], name: str) -> Amount | None:
 
 
 def amount_text(amount: Amount) -> str:
-    """Return a condition's amount as a person writes it, with its unit."""
+    """Return a condition's amount as a person would write it, with its unit."""
     if amount.unit == CLOCK:
         return amount.written
     number = f"{amount.value.normalize():,f}" if amount.value != amount.value.to_integral() else f"{amount.value:,.0f}"

@@ -1,7 +1,7 @@
 """Values in cells and questions: exact amounts with units, and days, months and years.
 
-Whether "1.234" is a little more than one or more than a thousand depends on the other numbers of the table. If they do
-not decide it, the cell is not read as a number: localcrag computes nothing from a guess.
+Whether "1.234" means a little more than one or more than a thousand depends on the table's other numbers. If they leave
+it open, the cell is not read as a number: localcrag computes nothing from a guess.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ CLOCK = "clock"
 
 LAST_HOUR = 24
 _CLOCK = re.compile(r"(\d{1,2}):([0-5]\d)(?::[0-5]\d)?")
-"""A time of day, perhaps with seconds, which are ignored."""
+"""A time of day; seconds are allowed and ignored."""
 _DATE = re.compile(r"\d{1,2}\.\d{1,2}\.(?:\d\d|\d{4})")
 _SIGN = "[-−–+]"
 _SPACES = "'’ \u00a0\u202f\u2009"
@@ -38,13 +38,13 @@ _AMOUNT = re.compile(
     rf"[ \u00a0]?(?P<unit>[%‰]|{_CURRENCY}|[^\W\d_][^\W_]{{0,14}}(?:[/²³][^\W\d_]*)?(?: per [a-z]+)?|°[CF]?)?"
     rf"(?P<close>\))?(?:(?<=\))[ \u00a0]?(?P<behind>%|{_CURRENCY}))?"
 )
-"""An amount as a whole cell: a number with a sign or in brackets, perhaps with a unit before or after it."""
+"""Pattern for a cell that is an amount: a number with a sign or in brackets, perhaps with a unit before or after it."""
 _POINT = re.compile(r"\.(?:\d{1,2}|\d{4,})\Z|^0\.\d+\Z|,\d{3}\.\d|,\d{3},\d{3}")
 """Numbers that are only possible with a decimal point: "1.5", "1,234,567"."""
 _COMMA = re.compile(r",(?:\d{1,2}|\d{4,})\Z|^0,\d+\Z|\.\d{3},\d|\.\d{3}\.\d{3}")
 """Numbers that are only possible with a decimal comma: "1,5", "1.234.567"."""
 _THREE_DIGITS = re.compile(r"\d{1,3}[.]\d{3}\Z")
-"""Numbers that show no decimal mark: "1.234" is possible with both."""
+"""Numbers that do not show the decimal mark: "1.234" is possible with both marks."""
 
 
 class DecimalMark(Enum):
@@ -56,7 +56,7 @@ class DecimalMark(Enum):
 
     @property
     def thousands(self) -> str:
-        """The separator of thousands."""
+        """The thousands separator."""
         return "," if self is DecimalMark.POINT else "."
 
 
@@ -68,8 +68,7 @@ class Amount:
     """An exact number from a cell or a question.
 
     `unit` is normalised ("euro", "percent", "" for none); `written` is the unit as it was spelt, and `before` whether
-    it was in front of the number. `decimals` is the number of decimals; `grouped`: the number has separators of
-    thousands.
+    it was in front of the number. `decimals` is the number of decimals; `grouped`: the number has thousands separators.
     """
 
     value: Decimal
@@ -111,7 +110,7 @@ def looks_like_amount(text: str) -> bool:
 
 
 def parse_amount(text: str, mark: DecimalMark) -> Amount | None:
-    """Return the amount that a whole cell is; None if it is anything else: "about 12", "12–15", "12, in May"."""
+    """Return the amount that a whole cell consists of; None for anything else: "about 12", "12–15", "12, in May"."""
     found = _AMOUNT.fullmatch(text.strip())
     units = [name for name in ("outside", "before", "unit", "behind") if found and found[name]]
     if found is None or bool(found["open"]) != bool(found["close"]) or len(units) > 1:
@@ -134,7 +133,7 @@ def parse_amount(text: str, mark: DecimalMark) -> Amount | None:
 
 
 def parse_clock(text: str) -> Amount | None:
-    """Return the time of day that a whole cell is; None if it is anything else."""
+    """Return the time of day that a whole cell consists of; None for anything else."""
     found = _CLOCK.fullmatch(text.strip())
     if found is None or int(found[1]) > LAST_HOUR:
         return None
@@ -163,7 +162,7 @@ def format_amount(value: Decimal, like: Sequence[Amount], mark: DecimalMark, uni
     `unit` is the column's unit if only its header names it.
     """
     places = max([one.decimals for one in like] + [max(0, -int(value.as_tuple().exponent))])
-    # Without an amount of 1,000 or more, the column does not show its style; thousands are then separated.
+    # Without an amount of 1,000 or more, the column does not show its style, so thousands are separated.
     grouped = any(one.grouped for one in like) or not any(abs(one.value) >= 1000 for one in like)
     text = f"{abs(value):{',' if grouped else ''}.{places}f}"
     if mark is DecimalMark.COMMA:
@@ -188,14 +187,14 @@ FORMS = (
     rf"(?P<day>\d{{1,2}})\.(?P<month>\d{{1,2}})\.{_YEAR}",
     _YEAR,
 )
-"""Patterns of days, months and years that can be read in only one way."""
+"""Patterns of days, months and years with only one possible reading."""
 _FORMS = tuple(re.compile(form, re.IGNORECASE) for form in FORMS)
 _TIME = re.compile(r"(?i)[ T]\d{1,2}:\d\d(?::\d\d)?(?:Z|\s?[ap]m)?\Z")
 _WEEKDAY = re.compile(r"(?i)^(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?\.?,? ")
 _SLASHES = re.compile(r"(\d{1,2})/(\d{1,2})/((?:19|20)\d\d)")
-"""Days with slashes, which begin with the day or the month."""
+"""Dates with slashes, which begin with the day or the month."""
 _YEAR_OR_LETTERS = re.compile(r"(?:19|20)\d\d|[^\W\d_]{3}")
-"""A year or three letters: a cell without either is no moment."""
+"""A year or three letters; a cell without either is not a date."""
 LAST_MONTH = 12
 MONTHS_PER_QUARTER = 3
 
@@ -210,12 +209,12 @@ class Moment:
 
     @property
     def first(self) -> date | None:
-        """Its first day; None without a year."""
+        """The moment's first day; None without a year."""
         return date(self.year, self.month or 1, self.day or 1) if self.year else None
 
     @property
     def last(self) -> date | None:
-        """Its last day; None without a year."""
+        """The moment's last day; None without a year."""
         if self.year is None:
             return None
         month = self.month or LAST_MONTH
@@ -231,7 +230,7 @@ class Moment:
         return True
 
     def __str__(self) -> str:
-        """Return it as people say it: "3 March 2026", "March", "2026"."""
+        """Return the moment as people write it: "3 March 2026", "March", "2026"."""
         parts = (str(self.day or ""), MONTHS[self.month - 1] if self.month else "", str(self.year or ""))
         return " ".join(part for part in parts if part)
 
@@ -281,7 +280,7 @@ def _moment(text: dict[str, str | None]) -> Moment | None:
     year, day = (int(value) if (value := text.get(name)) else None for name in ("year", "day"))
     moment = Moment(year, number, day)
     try:
-        # 29 February without a year is valid, as 2000 was a leap year.
+        # 29 February without a year is valid, because 2000 was a leap year.
         date(year or 2000, number or 1, day or 1)
     except ValueError:
         return None

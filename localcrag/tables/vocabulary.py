@@ -1,8 +1,8 @@
 """The vocabulary of a table: its columns and cells, and which of them the words of a question name.
 
 The first part has the word lists: synonyms of headers, superlatives, comparatives. The second part reads columns from
-cells and decides whether they contain amounts, dates, times, text or numbers used as names. The last part, Known, finds
-the columns and cells that a question names.
+cells and decides whether they contain amounts, dates, times, text or numbers used as names. The last part,
+TableVocabulary, finds the columns and cells that a question names.
 """
 
 from __future__ import annotations
@@ -60,15 +60,15 @@ UNINFORMATIVE = FUNCTION_WORDS | frozenset(
     "find name number still doe live living lived based located situated use used fill filled give gave given deliver "
     "delivered altogether work worked working get run ran score scored cost costing gram happen take took".split()
 )
-"""Words that can occur in a question about any table, and identify none of its parts."""
+"""Words that can occur in a question about any table, and so identify no part of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Superlative:
-    """What a superlative asks for: the highest or the lowest value, and of which columns.
+    """The meaning of a superlative: the highest or the lowest value, and of which columns.
 
-    `columns` are words of the headers that it can be about; empty if it can be about any named column. `dates`: it is
-    about a date. `otherwise` are words of the headers to take if the question names no column.
+    `columns` are header words of columns that it can refer to; empty if it can refer to any named column. `dates`: it
+    refers to a date. `otherwise` are header words of the column to use if the question names none.
     """
 
     operation: Operation
@@ -93,8 +93,8 @@ SUPERLATIVES: dict[str, Superlative] = {
     **dict.fromkeys(("last", "latest", "most recent", "newest"), Superlative(_MOST, dates=True)),
     **dict.fromkeys(("first", "earliest", "oldest"), Superlative(_LEAST, dates=True)),
 }
-"""Superlatives by their words. "Best" and "fastest" are missing, because a column does not say which of its ends is
-better."""
+"""Superlatives by their words. "Best" and "fastest" are missing, because a column does not show whether high or low
+values are better."""
 COMPARATIVES: dict[str, frozenset[str]] = {
     **dict.fromkeys(("cheaper", "dearer", "more expensive", "less expensive"), PRICE),
     **dict.fromkeys(("longer", "shorter"), SUPERLATIVES["longest"].columns),
@@ -102,7 +102,7 @@ COMPARATIVES: dict[str, frozenset[str]] = {
     "taller": SUPERLATIVES["tallest"].columns,
     **dict.fromkeys(("larger", "bigger", "smaller"), SIZE),
 }
-"""Words of the headers that a comparative is about; comparatives that can be about any column are missing."""
+"""Header words that a comparative refers to; comparatives that can refer to any column are not listed."""
 LESS = frozenset("less fewer lower cheaper shorter lighter smaller below under".split()) | {"less expensive"}
 """Words of a comparison whose second side is the larger one."""
 PEOPLE = frozenset(
@@ -122,7 +122,7 @@ PERIODS = frozenset(("day", "month", "quarter", "year"))
 
 
 def stem(word: str) -> str:
-    """Return a word in lower case, in the singular."""
+    """Return a word in lower case and in the singular."""
     word = word.lower().replace("’", "'").removesuffix("'s")
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
@@ -154,7 +154,8 @@ def with_synonyms(words: Iterable[str]) -> set[str]:
 
 
 MAJORITY = 0.6
-"""Minimum share of a column's filled cells that must be numbers, or dates, for the column to be of that kind."""
+"""Minimum share of a column's filled cells that must be numbers (or dates) for it to be a column of numbers (or
+dates)."""
 _IDENTIFIES = re.compile(
     r"(?i)(?:.*\b)?(?:no|nr|id|code|number|zip|postcode|postal code|phone|telephone|tel|mobile|fax|room|version|ref|"
     r"reference|iban|account|sku|isbn|rank|position|pos|line|#)\.?\Z"
@@ -165,7 +166,7 @@ _THINGS = frozenset(
     "licence license lot member order parcel patient payment policy product project receipt row serial shipment "
     "student task ticket train transaction voucher".split()
 )
-"""Headers that make unitless numbers identifiers: "Order" has order numbers, "Orders" has counts."""
+"""Headers that make numbers without a unit identifiers: "Order" has order numbers, "Orders" has counts."""
 _WHOLE = re.compile(r"\d+")
 MIN_CONSECUTIVE = 3
 """Minimum number of consecutive numbers for a first column to count as row numbers."""
@@ -175,7 +176,7 @@ _BARE_YEAR = re.compile(r"(?:19|20)\d\d")
 _IN_HEADER = re.compile(
     r"[(\[]\s*([^()\[\]]{1,20}?)\s*[)\]]\s*\Z|\bin ([\w€$£%°/]{1,12})\Z|\s([€$£%]|EUR|USD|GBP|CHF|kg|km)\Z|\A([€$£%])\Z"
 )
-"""Where a header names the unit of its column: in brackets, after "in", at the end, or alone."""
+"""Pattern for the unit of a column in its header: in brackets, after "in", at the end, or alone."""
 
 
 _HEADER_UNITS = frozenset(
@@ -198,9 +199,9 @@ class Column:
     """A column of a table, with an amount or a moment for each row, or None if the cell has neither.
 
     `at` is its index. `unit` is the normalised unit of its amounts; `shown_unit` is the unit as the header spells it,
-    if only the header names it. `problem` says why nothing can be computed with the column; empty if it can. `mixed`:
-    it has several units, and rows that share a unit can still be computed with. `mark` is the decimal mark of its
-    numbers.
+    if only the header names it. `problem` explains why nothing can be computed with the column; it is empty if
+    something can. `mixed`: it has several units, and rows that share a unit can still be computed with. `mark` is the
+    decimal mark of its numbers.
     """
 
     at: int
@@ -215,12 +216,12 @@ class Column:
 
     @property
     def amounts(self) -> list[Amount]:
-        """Its amounts, without rows that have none."""
+        """The column's amounts, skipping rows without an amount."""
         return [value for value in self.values if isinstance(value, Amount)]
 
     @property
     def moments(self) -> list[Moment]:
-        """Its moments, without rows that have none."""
+        """The column's moments, skipping rows without a moment."""
         return [value for value in self.values if isinstance(value, Moment)]
 
 
@@ -231,7 +232,7 @@ def rows_of(table: Table) -> list[Row]:
 
 def columns_of(table: Table, rows: Sequence[Row]) -> list[Column]:
     """Return the columns of a table, with the values of `rows`, which `rows_of` returns."""
-    # Identifiers such as "1.234" do not show what the decimal mark is.
+    # Identifiers such as "1.234" do not show the decimal mark.
     telling = [at for at, name in enumerate(table.header) if not _IDENTIFIES.match(name)]
     mark = decimal_mark({row.cells[at] for row in table.rows for at in telling})
     return [_column(at, name, [row.cells[at] for row in rows], mark) for at, name in enumerate(table.header)]
@@ -275,12 +276,12 @@ def _column(at: int, name: str, cells: Sequence[str], mark: DecimalMark) -> Colu
 
 
 def _are_majority(text: Counter[str], some: Iterable[str]) -> bool:
-    """Return whether `some` are most of the filled cells; `text` counts how often each cell occurs."""
+    """Return whether `some` make up most of the filled cells; `text` counts how often each cell occurs."""
     return sum(text[cell] for cell in some) >= MAJORITY * text.total()
 
 
 def _are_labels(column: Column) -> bool:
-    """Return whether the numbers are parts of labels such as "1A", "1B" and "2A", with letters that are no units."""
+    """Return whether the numbers are parts of labels such as "1A", "1B" and "2A", whose letters are not units."""
     units = {one.unit: one.written for one in column.amounts}
     known = {*UNITS.values(), *CURRENCIES.values(), "percent", "franc"}
     return len(units) > 1 and not units.keys() & known and all(len(text) == 1 for text in units.values())
@@ -289,7 +290,7 @@ def _are_labels(column: Column) -> bool:
 def _are_names(at: int, name: str, text: Sequence[str]) -> bool:
     """Return whether whole numbers are identifiers.
 
-    They are if their header names a thing, a cell has leading zeros, or a first column numbers the rows.
+    They are if their header names a thing, if a cell has leading zeros, or if they number the rows in a first column.
     """
     if not all(map(_WHOLE.fullmatch, text)):
         return False
@@ -333,7 +334,7 @@ def _unit_in(header: str) -> str:
 LONGEST_VALUE = 6
 """Maximum number of words of a cell that a question can name."""
 EXACT, SIMILAR = 3, 1
-"""Scores of a header's word in a question, and of a word with the same meaning."""
+"""Scores for a question word that is in a header, and for a word with the same meaning."""
 
 _YES, _NO = frozenset(("yes", "y", "true", "ja", "x", "✓", "✔")), frozenset(("no", "n", "false", "nein", "✗", "✘"))
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)?|[€$£%]")
@@ -374,23 +375,23 @@ class TableVocabulary:
     """A table as a question can name it: its columns, its cells, and what the table is called."""
 
     def __init__(self, table: Table, names: Sequence[str]) -> None:
-        """Take a table; `names` are those of its document, title and sections."""
+        """Prepare a table; `names` are the names of its document, its title and its sections."""
         self.table = table
         self.names = [name for name in (table.caption, *table.section.split(" › "), *names) if name]
 
     @cached_property
     def rows(self) -> list[Row]:
-        """The rows, without totals and labels of groups."""
+        """The table's rows, without totals and group labels."""
         return rows_of(self.table)
 
     @cached_property
     def columns(self) -> list[Column]:
-        """The columns, with the values of `rows`."""
+        """The table's columns, with the values of `rows`."""
         return columns_of(self.table, self.rows)
 
     @cached_property
     def units(self) -> set[str]:
-        """The units of the columns' amounts."""
+        """The units of the amounts in all columns."""
         return {column.unit for column in self.columns if column.unit}
 
     @cached_property
@@ -452,7 +453,7 @@ class TableVocabulary:
         return bool(PEOPLE & self.header_words(column))
 
     def function_word_cells(self, word: Word) -> list[NamedCell]:
-        """Return the cells that are spelt like a function word which is not written as a name: "us", "will"."""
+        """Return the cells that are spelled like a function word that is not written as a name: "us", "will"."""
         found = [] if word.is_name or word.stem not in FUNCTION_WORDS else self._values.get((word.stem,), [])
         return [NamedCell(column, cell, (word,), rows) for column, cell, rows in found if not word.written.isupper()]
 
@@ -478,7 +479,7 @@ class TableVocabulary:
     def named_cells(self, words: Sequence[Word]) -> list[NamedCell] | None:
         """Return the cells that the words name, in the words' order; None if a word is ambiguous.
 
-        A word is ambiguous if the same value is in several columns, or if it can be a cell or a header.
+        A word is ambiguous if several columns contain the same value, or if it can be a cell or a header.
         """
         found: list[NamedCell] = []
         taken: set[int] = set()
@@ -496,7 +497,7 @@ class TableVocabulary:
                     continue
                 if not columns or own & taken:
                     continue
-                # The other words of the question may name the column that is meant.
+                # The other words of the question may show which column is meant.
                 if len(columns) > 1:
                     around = {word.stem for place, word in enumerate(words) if place not in own}
                     columns = [one for one in columns if (self.header_words(one[0]) - FUNCTION_WORDS) & around]
@@ -518,7 +519,7 @@ class TableVocabulary:
 
     @cached_property
     def flags(self) -> dict[int, str]:
-        """The columns that say yes or no, by index, with the spelling of yes."""
+        """The yes-or-no columns, by index, with the spelling of yes."""
         found = {}
         for column in self.columns_of_kind(ColumnKind.TEXT):
             spellings = {row.cells[column.at].lower(): row.cells[column.at] for row in self.rows}
@@ -564,7 +565,7 @@ class TableVocabulary:
                 first, others = column_by_words.get(stems, (cell, 0))
                 column_by_words[stems] = first, others + number
             for stems, (cell, number) in column_by_words.items():
-                # Function words are only values if they are written as a name or abbreviation: "Will", "US".
+                # Function words are values only if they are written as a name or abbreviation: "Will", "US".
                 letter = len(cell) == 1 and cell.isupper()
                 if letter or (
                     0 < len(stems) <= LONGEST_VALUE

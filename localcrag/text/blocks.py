@@ -492,8 +492,8 @@ class _Parser:
         """Return whether a numbered line is a list item and not a heading: items like it come before or after it."""
         follows = is_next_step(self._last_step, line) and not is_next_step(self._last_title, line)
         follows = follows and not any(map(self._text, range(self._after_last_step - self._at, 0)))
-        # A numbered line with items right below it may be the first item of a list, or a clause of a contract with
-        # its own items. Headings so far that count up to this line make it a clause, unless the steps do, too.
+        # A numbered line with items right below it may be the first item of a list, or a clause of a contract with its
+        # own items. If the headings so far count up to this line, it is a clause, unless the steps also count up to it.
         over_items = bool(self._text(1) and ORDERED.match(following.text)) and (
             not is_next_step(self._last_title, line) or is_next_step(self._last_step, line)
         )

@@ -165,7 +165,7 @@ def any_word_pattern(words: str) -> re.Pattern[str]:
 
 
 def _any(words: str) -> str:
-    # An alternation takes the first match, so longer words must come before their beginnings.
+    # An alternation takes the first match, so a longer word must come before its own beginning.
     longest_first = sorted(words.split(), key=len, reverse=True)
     return rf"\b(?:{'|'.join(map(re.escape, longest_first))})\b"
 
@@ -378,7 +378,7 @@ def comparing_in_language(language: str) -> Iterator[None]:
 
 
 def run_in_language(language: str, steps: Generator[Step, None, End]) -> Generator[Step, None, End]:
-    """Run a generator with `reading(language)` active in each of its steps; yield and return its values."""
+    """Run a generator with `comparing_in_language(language)` active in each step; yield and return its values."""
     # A generator shares the context of its caller between two steps, so the language is set for each step alone.
     try:
         while True:
@@ -396,7 +396,7 @@ def run_in_language(language: str, steps: Generator[Step, None, End]) -> Generat
 UNSPACED = r"[\u3005\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f]+"
 """Pattern for a run of Chinese or Japanese characters, which are written without spaces between words."""
 BIGRAM_LANGUAGES = frozenset(("zh", "ja"))
-"""Languages whose texts are searched by pairs of characters."""
+"""Languages whose texts are searched by character pairs."""
 TOKENIZED_LANGUAGES = frozenset(LEXICONS) | BIGRAM_LANGUAGES
 """Languages whose texts localcrag searches by stems or character pairs; for the others SQLite indexes the words."""
 _PART = re.compile(rf"{UNSPACED}|[^\W_]+")

@@ -46,7 +46,8 @@ class UniqueNames:
     def of(self, path: PurePosixPath) -> str:
         """Return the path as name, or with the first free number after its stem: "a (2).pdf"."""
         name = own = str(path)
-        # All numbers up to the last one given are taken; start there, since an archive may have thousands of one name.
+        # All numbers up to the last one given are taken; start there, since an archive may have thousands of files with
+        # one name.
         number = self._numbers.get(name, 1)
         while own in self._numbers:
             number += 1
@@ -90,7 +91,7 @@ def rows_between(rows: Sequence[SheetRow], start: int, end: int) -> Sequence[She
 
 
 def shift_rows(rows: Iterable[SheetRow], by: int) -> tuple[SheetRow, ...]:
-    """Return the rows with `by` added to their offsets, for a text with as many characters put before it."""
+    """Return the rows with `by` added to their offsets, for a text that starts `by` characters later."""
     return tuple(SheetRow(row.start + by, row.sheet, row.number) for row in rows)
 
 

@@ -64,7 +64,7 @@ _LINK = re.compile(r"\[([^\]\n]+)\]\s*\(\s*<?(https?://[^)\s>]+)>?[^)\n]*\)")
 
 
 def sanitize(text: str) -> str:
-    """Return the text in one line, safe to put into a prompt: its content stays, control tokens and labels do not."""
+    """Return the text in one line and safe for a prompt: control tokens and role labels lose their effect."""
     text = quotable(text)
     for token, harmless in _TOKENS:
         text = token.sub(harmless, text)

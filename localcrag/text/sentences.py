@@ -50,7 +50,7 @@ _REFERENCE = re.compile(
 )
 
 LEAST_WORDS = 12
-"""Words above which a text is split by the rules of its own language and not by those of the question's."""
+"""Number of words above which a text is split by the rules of its own language, not the question's."""
 LONGEST_REFERENCE = 12
 """Characters of the longest abbreviation in `_REFERENCE`, with the white space after it."""
 CHARACTERS_AT_ONCE = 10_000
@@ -82,7 +82,7 @@ def splitting_language(text: str) -> str:
     """Return the code of the language whose rules split a text.
 
     This is the text's own language if the text is long enough to detect it, and otherwise the language of the current
-    question (localcrag.text.lexicon.reading).
+    question (localcrag.text.lexicon.comparing_in_language).
     """
     own = detect_text_language(text) if len(text.split(None, LEAST_WORDS)) > LEAST_WORDS or not text.isascii() else None
     return own if own and own != OTHER_LANGUAGE else current_language()
@@ -127,7 +127,7 @@ def _continues_sentence(running: str, first: int, language: str) -> bool:
 
 
 def _boundaries(running: str, language: str) -> Iterator[tuple[int, int]]:
-    """Yield the offsets of sentences in running text, AT_ONCE characters at a time: sentencex takes quadratic time."""
+    """Yield the offsets of sentences in running text, CHARACTERS_AT_ONCE at a time: sentencex takes quadratic time."""
     start = 0
     while start < len(running):
         some = running[start : start + CHARACTERS_AT_ONCE]

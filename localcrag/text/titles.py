@@ -14,13 +14,13 @@ from pathlib import PurePath
 from localcrag.text.words import one_line, split_words
 
 BEGINNING = 2000
-"""Characters of a document, after its front matter, in which its title is searched."""
+"""Number of characters, after the front matter, that are searched for a document's title."""
 LONGEST_MATTER = 20_000
 """Maximum characters of front matter."""
 LONGEST = 120
 """Maximum characters of a title; it must leave room for the passage in the models' context windows."""
 HEADING_WORDS = 15
-"""Words of a line from which it is not a heading."""
+"""Number of words from which a line is too long to be a heading."""
 
 MOST_WORDS = 25
 """Maximum words of a title in a document's properties; a longer text is a summary."""
@@ -196,7 +196,7 @@ def heading_text(line: str) -> str:
 
 
 def with_context(title: str | None, text: str, *, section: str | None = None, lead: str | None = None) -> str:
-    """Return a passage with its context before it (see `in_front`)."""
+    """Return a passage with its context before it (see `passage_context`)."""
     front = passage_context(title, text, section=section, lead=lead)
     return f"{front}\n\n{text}" if front else text
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 FOLDER = Path(__file__).parent / "languages"
 LANGUAGES = {"en": "English", "de": "Deutsch"}
-"""Languages by code, each with its own name for itself."""
+"""Languages by code, each with its native name."""
 
 ENGLISH = "en"
 

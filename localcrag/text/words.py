@@ -1,4 +1,4 @@
-"""Words of a text in the form in which the steps compare them, and detection of a text's language."""
+"""Normalise the words of a text for comparison, and detect the language of a text."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def split_words(text: str) -> list[str]:
 
 
 def content_words(text: str) -> set[str]:
-    """Return the words that carry meaning, in lower case, without plural and possessive endings, numbers in digits.
+    """Return the words that carry meaning: in lower case, without plural and possessive endings, numbers as digits.
 
     In languages other than English the words are stemmed. Chinese and Japanese text becomes pairs of characters.
     """
@@ -97,7 +97,7 @@ def word_list(text: str) -> list[str]:
 
 
 def adjacent_words(text: str) -> list[tuple[str, str]]:
-    """Return each content word with the content word directly after it, or "" if anything but spaces is between."""
+    """Return each content word with the content word directly after it; "" if more than spaces is between."""
     found = list(_WORD.finditer(text))
     known = current_lexicon()
     words = [_content(one[0], known) for one in found]
@@ -158,7 +158,7 @@ OTHER_LANGUAGE = "other"
 NAMES = {ENGLISH: "English", "zh": "Chinese", "ja": "Japanese"} | {code: one.name for code, one in LEXICONS.items()}
 LEAST_SHARE = 0.16
 """Minimum share of a text's words that are frequent in its language. Prose has 0.2 to 0.5, tables and lists of names
-have less, and Vietnamese has up to 0.14 of Spanish."""
+have less, and Vietnamese has up to 0.14 by the Spanish list."""
 LEAST_ENGLISH = 0.1
 """Minimum share of frequent words for English. A false "English" is harmless, because English is the default."""
 LARGE_SHARE = 0.5
@@ -198,7 +198,7 @@ def _languages() -> dict[str, list[str]]:
 
 
 def detect_text_language(text: str) -> str | None:
-    """Return the ISO 639-1 code of a text's language; OTHER if it has no lexicon, None if it cannot be determined."""
+    """Return the ISO 639-1 code of a text's language; OTHER_LANGUAGE if it has no lexicon, None if unknown."""
     text = text[:MOST_CHARACTERS]
     if script := _by_script(text):
         return script

@@ -117,7 +117,7 @@ def test_files_within_files_go_in_are_found_and_leave_nothing_behind(assembly: A
         ("", "unpacked"),
     ]
     assert str(done[0].error).startswith(
-        "papers.zip/4.zip/3.zip/2.zip lies within 3 other files, and what it holds was"
+        "papers.zip/4.zip/3.zip/2.zip is nested within 3 other files, so its contents were"
     )
     assert done[1].error == "papers.zip/4.zip/3.zip holds no file that could be added."
     assert done[5].error == (
@@ -220,7 +220,7 @@ def test_text_without_meaning_to_the_embedder_is_no_text_and_ends(assembly: Asse
         (IngestStatus.ADDED, 1), (IngestStatus.FAILED, 0), (IngestStatus.FAILED, 0), (IngestStatus.ADDED, 1),
     ]  # fmt: skip
     assert "lettering without meaning" in (done[1].error or "")
-    assert done[2].error == "none.txt holds no text that could be searched."
+    assert done[2].error == "none.txt contains no text that could be searched."
 
 
 def test_files_of_a_folder_keep_their_path_and_hidden_ones_stay_out(assembly: Assembly, tmp_path: Path) -> None:

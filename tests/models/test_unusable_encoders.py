@@ -155,7 +155,7 @@ def test_a_relevance_model_that_gives_no_numbers_is_an_error_and_no_relevance(
     tmp_path: Path, relevance_folder: Path, number_format: NumberFormat
 ) -> None:
     scorer = CrossEncoder("mine", broken_bert(tmp_path, relevance_folder), number_format=number_format)
-    with pytest.raises(ModelError, match=r"mine gave no number.*`localcrag models verify mine`"):
+    with pytest.raises(ModelError, match=r"mine returned an invalid score.*`localcrag models verify mine`"):
         scorer.logits("a question", ["a text"])
 
 

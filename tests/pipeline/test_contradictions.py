@@ -78,7 +78,7 @@ def test_the_command_line_takes_the_rule_and_shows_both_sides(data: Path) -> Non
     assert {source["dated"] for source in run["sources"]} == {"2019-05-02", "2026-03-01"}
     assert run["evidence"][0]["n"] == run["conflicts"][0]["web"]["n"]
     shown = " ".join(process.stderr.split())
-    assert "contradiction (the newer counts, 2026-03-01 against 2019-05-02" in shown
+    assert "contradiction (the newer source takes precedence, 2026-03-01 against 2019-05-02" in shown
     assert "rules.pdf, page 1 (2019-05-02): The hotel limit in London is 195 euros per night." in shown
 
 

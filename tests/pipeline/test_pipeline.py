@@ -487,8 +487,8 @@ def test_a_doubtful_question_that_the_documents_answer_by_itself_is_read_as_its_
     assert own.relevance >= joined.relevance
     assert (run.standalone_question, run.history) == (run.question, ())
     assert "moon" not in " ".join(message.content for message in desk.llm.prompts[-1])
-    assert describe_reading(run).startswith("read as a question of its own: its best passage has relevance 0.")
-    assert "read as a question of its own" in panel(run)
+    assert describe_reading(run).startswith("read as a separate question: its best passage has relevance 0.")
+    assert "read as a separate question" in panel(run)
     assert [event.readings for event in events if isinstance(event, Condensed)] == [run.readings]
     assert recording.to_json(run)["readings"][0]["kept"] is True
     assert recording.read(recording.dump(run)) == run

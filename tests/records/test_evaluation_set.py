@@ -128,7 +128,7 @@ def test_the_digest_changes_with_a_question_and_with_a_document(write: Callable[
         pytest.param(line(documents=["tower.txt", "x.md"]), "in documents/: tower.txt, x.md", id="missing"),
         pytest.param(line(answers=[], documents=["tower.md"]), "but answers is empty", id="document-without-answer"),
         pytest.param(line(answers=[], web_answers=["31"]), "no web results that could", id="web-answer-without-web"),
-        pytest.param(line(web=[WEB], web_answers=["31"]), "here are answers, too", id="both-answers"),
+        pytest.param(line(web=[WEB], web_answers=["31"]), "this one also has answers", id="both-answers"),
         pytest.param(line(web=[{**WEB, "url": "gull"}]), "web.0.url: an address begins with http", id="no-address"),
         pytest.param(line(web=[{**WEB, "url": "ftp://a/b"}]), "web.0.url: an address begins with", id="other-address"),
         pytest.param(line(web=[{"title": "a", "url": "http://a"}]), "web.0.content: Field required", id="no-content"),

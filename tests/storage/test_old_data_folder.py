@@ -15,7 +15,7 @@ from tests.support.schemas import database_before_0_1_0
 
 pytestmark = pytest.mark.process
 
-SAID = "was made by a localcrag before 0.1.0"
+SAID = "was made by a localcrag older than 0.1.0"
 
 
 @pytest.fixture

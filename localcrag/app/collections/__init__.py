@@ -1,1 +1,1 @@
-"""Collections: where they live, their documents and settings, watched folders, copies, deletion."""
+"""Collections: their locations, documents and settings, watched folders, copies, deletion."""

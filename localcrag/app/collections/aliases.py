@@ -1,6 +1,6 @@
-"""Aliases: further names of a document, from files in watched folders with the same content.
+"""Aliases: other names of a document, from files in watched folders with the same content.
 
-Also resolves the names that a user types to documents, and changes tags by any of those names.
+The module also resolves names typed by the user to documents, and changes tags by any of those names.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from localcrag.storage.protocol import CollectionBackend
 from localcrag.text.places import REPLACED
 
 MAX_LOOKUPS = 500
-"""Number of documents up to which files are looked up one by one; for more, reading all records is faster."""
+"""Number of documents up to which files are looked up one by one; for more documents, reading all records is faster."""
 
 
 def document_aliases(database: Database, collection: str, documents: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the aliases of those documents that have any, in the given order. Raises StoreError.
+    """Return the aliases of the documents that have any, in the given order. Raises StoreError.
 
     A document inside an archive or an e-mail has an alias in each file with the content of that container.
     """
@@ -53,7 +53,7 @@ class ResolvedName:
 
 
 class DocumentNames:
-    """Resolves names that a user gives to documents of any collection."""
+    """Resolves names typed by the user to documents of any collection."""
 
     def __init__(self, settings: CurrentSettings, database: Database, homes: CollectionLocator) -> None:
         self._settings, self._database, self._locator = settings, database, homes
@@ -83,7 +83,7 @@ class DocumentNames:
         )
 
     def own(self, names: Sequence[str], collection: str | None = None) -> list[str]:
-        """Return the own names of the documents that these names refer to; see `meant`. Raises StoreError."""
+        """Return the documents' own names for these names; see `meant`. Raises StoreError."""
         return [one.name for one in self.meant(names, collection)]
 
 

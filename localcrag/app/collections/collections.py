@@ -45,7 +45,7 @@ def model_loading_progress(
 ) -> Iterator[IngestProgress]:
     """Run `load` in a thread; yield the growing number of files to add until it has finished.
 
-    Errors of `load` are ignored: the caller asks for the loaded object next, and that raises them.
+    Errors of `load` are ignored, because the caller requests the loaded object next, which raises them.
     """
     count = TimeEstimate(uploads).count
     loading = threading.Thread(target=_quietly, args=[load], name="load", daemon=True)
@@ -66,7 +66,7 @@ SCAN_DPI = 200
 
 
 def existing_collection(collection: str | None, settings: CurrentSettings, database: Database) -> str:
-    """Return the name of a collection, or of the one in the settings if None. Raises UnknownCollection."""
+    """Return the name of a collection, or the name in the settings if it is None. Raises UnknownCollection."""
     name = settings.collection(collection)
     if name != DEFAULT_COLLECTION:
         queries.require_collection(database, name)
@@ -99,7 +99,7 @@ class Collections:
         existing_collection(collection, self._settings, self._database)
 
     def require_past(self, collection: str) -> None:
-        """Raise UnknownCollection unless the collection exists, or left questions or labels when it was deleted."""
+        """Raise UnknownCollection unless the collection exists, or is deleted but left questions or labels."""
         if not queries.has_history(self._database, collection):
             self.require(collection)
 
@@ -115,17 +115,17 @@ class Collections:
     def rename(self, old: str, new: str) -> None:
         """Rename a collection; the default one cannot be renamed. Raises NameRefused and UnknownCollection."""
         if old == DEFAULT_COLLECTION:
-            raise NameRefused(f"The collection “{old}” is the one that is always there, and keeps its name.")
+            raise NameRefused(f"The collection “{old}” is the default collection and cannot be renamed.")
         admin.rename_collection(self._database, old, new)
         self.opened.forget(old)
 
     def delete(self, name: str) -> None:
-        """Remove a collection and its documents, wherever it lives. Raises UnknownCollection and StoreError."""
+        """Remove a collection and its documents, wherever it is stored. Raises UnknownCollection and StoreError."""
         # Get the index before the deletion: asking for the index of a missing collection would create it again.
         home, index = self.homes.of(name), self.index(name)
         home.delete()
         if home.server:
-            # The database here still has the collection's name and where it was.
+            # This database still has the collection's name and its location.
             admin.delete_collection(self._database, name)
         self.opened.forget(name)
         index.remove_file()
@@ -204,8 +204,8 @@ class Collections:
     ) -> Generator[IngestEvent, None, None]:
         """Recognise the text of waiting pages; with `again`, also of pages that could not be read before.
 
-        `go_on` is called every few lines: it may block, and its exceptions end the work; pages already read stay. See
-        localcrag.documents.scans. Raises UnknownCollection.
+        `go_on` is called every few lines: it may block, and its exceptions end the work; pages that were already read
+        stay. See localcrag.documents.scans. Raises UnknownCollection.
         """
         name = self._settings.collection(collection)
         queries.require_collection(self._database, name)
@@ -249,8 +249,8 @@ class Collections:
     def delete_document(self, document: str, collection: str | None = None) -> int:
         """Remove a document with its attachments and all derived data; return the number of attachments.
 
-        Raises UnknownCollection, UnknownDocument and StoreError, but nothing after the deletion: if the index cannot be
-        updated, `OpenCollections.follow` records the reason.
+        Raises UnknownCollection, UnknownDocument and StoreError, but no error after the deletion: if the index cannot
+        be updated, `OpenCollections.follow` records the reason.
         """
         name = self._settings.collection(collection)
         queries.require_collection(self._database, name)
@@ -268,9 +268,9 @@ class Collections:
             FolderStore(self._database).renamed(name, {old: admin.normalised_name(new, "document")})
 
     def move_documents(self, names: Sequence[str], origin: str, target: str) -> None:
-        """Move documents into another collection, which is created if needed. Raises as admin.move_documents does.
+        """Move documents into another collection, created if needed. Raises the errors of admin.move_documents.
 
-        If one of the two lives in a server and the move is interrupted, the same call finishes it.
+        If one of the two is on a server and the move is interrupted, the same call finishes it.
         """
         self.store(target)
         homes = self.homes.of(origin), self.homes.of(target)

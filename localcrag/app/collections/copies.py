@@ -28,7 +28,7 @@ from localcrag.storage.protocol import CollectionBackend
 from localcrag.text.titles import passage_context, title_from_name
 
 LONGEST_TRANSACTION = 0.1
-"""Seconds of an import's longest transaction, which is how long a question may have to wait for it."""
+"""Maximum seconds of an import's transaction, because a question may have to wait that long."""
 PAUSE_SECONDS = 0.02
 """Seconds between two transactions.
 
@@ -44,9 +44,9 @@ COPIED_ROWS = {
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """The result of merging a collection into another; `documents` counts those that were moved.
+    """The result of merging a collection into another; `documents` counts the moved documents.
 
-    `renamed` has pairs of old and new names, for documents whose name was taken. `same` were in the target already,
+    `renamed` has pairs of old and new names, for documents whose name was taken. `same` were already in the target,
     with the same content.
     """
 
@@ -62,7 +62,7 @@ class CollectionCopies:
         self._collections, self._database, self._made = collections, database, made
 
     def copy(self, name: str, new: str) -> Generator[TransferProgress, None, None]:
-        """Copy a collection with its settings and calibrations into a new local one; yields the progress.
+        """Copy a collection with its settings and calibrations to a new local collection; yield the progress.
 
         The collection stays readable and writable, and the copy appears once it is complete. A document that is removed
         before its turn is not copied. Raises UnknownCollection, NameRefused and StoreError.
@@ -89,13 +89,13 @@ class CollectionCopies:
     def merge(self, origin: str, target: str) -> Merged:
         """Move all documents of a collection, and its past questions, into another one, then remove it.
 
-        Within the data folder this is one transaction. If one of the two is in a server, the same call resumes an
+        Within the data folder this is one transaction. If one of the two is on a server, the same call resumes an
         interrupted merge. Raises UnknownCollection, EmbedderMismatch, NameRefused if both are the same, and StoreError.
         """
         for name in (origin, target):
             queries.require_collection(self._database, name)
         if origin == target:
-            raise NameRefused(f"“{origin}” cannot be merged into itself. Name two collections.")
+            raise NameRefused(f"“{origin}” cannot be merged into itself. Choose two different collections.")
         source, into = self._collections.homes.of(origin), self._collections.homes.of(target)
         if source.embedder() != into.embedder():
             raise admin.embedders_differ(origin, source.embedder()[0], target, into.embedder()[0])
@@ -126,7 +126,7 @@ class CollectionCopies:
         return Merged(len(names), tuple(renamed.items()), tuple(same))
 
     def export(self, name: str, file: Path) -> Generator[TransferProgress, None, None]:
-        """Write a collection to a new file, private to this user, and verify it; yields the progress.
+        """Write a collection to a new file, private to this user, and verify it; yield the progress.
 
         Raises UnknownCollection and StoreError, also if the file exists.
         """
@@ -148,12 +148,12 @@ class CollectionCopies:
     def import_file(
         self, file: Path, name: str | None = None, *, extra: bool = False
     ) -> Generator[tuple[str, TransferProgress], None, None]:
-        """Create a collection from a file, entirely or not at all; yields its name and the progress.
+        """Create a collection from a file, completely or not at all; yield its name and the progress.
 
-        The name is that in the file unless `name` is given; with `extra`, a number is appended if it is taken. Other
+        The name comes from the file unless `name` is given; with `extra`, a number is appended if it is taken. Other
         processes can read and write in between: the documents arrive in small transactions, and the collection appears
-        once it is complete. If its vectors are from another embedding model than the current one, it waits for
-        re-indexing like any such collection. Raises NameRefused and StoreError.
+        once it is complete. If its vectors are not from the current embedding model, it waits for re-indexing like any
+        such collection. Raises NameRefused and StoreError.
         """
         with closing(CollectionReader(file)) as reader:
             about = reader.about
@@ -263,7 +263,7 @@ def _free_document_name(name: str, origin: str, taken: set[str]) -> str:
 
 
 def _renamed(document: StoredDocument, name: str) -> StoredDocument:
-    """Return the document under another name; without a title of its own, its chunks are found by that name."""
+    """Return the document under another name; without its own title, searches find its chunks by that name."""
     if name == document.name:
         return document
     if document.title is not None:

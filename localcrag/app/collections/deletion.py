@@ -1,8 +1,8 @@
 """Delete and erase documents, overwrite deleted words, and search the data folder for residue.
 
-Deleting removes a document; erasing ("forget") also removes everything that quotes it, then searches all files for byte
-patterns that only this document contained. The patterns are phrases of its text, pieces of its file, and pieces of its
-vectors.
+Deleting removes a document. Erasing ("forget") also removes everything that quotes it, and then searches all files for
+byte patterns that only this document contained. The patterns are phrases of its text, pieces of its file, and pieces of
+its vectors.
 """
 
 from __future__ import annotations
@@ -45,15 +45,15 @@ from localcrag.storage.residue.search import search
 from localcrag.text.words import shorten
 
 WORDS = 5
-"""Words of a phrase; five words in a row hardly ever occur twice by chance."""
+"""Number of words in a phrase; five words in a row rarely occur twice by chance."""
 MIN_CHARACTERS = 12
 LONGEST_PHRASE = 120
-"""Characters of a phrase; a longer one would more often lie across two pages of the database file."""
+"""Maximum characters of a phrase; a longer one would more often span two pages of the database file."""
 SECTIONS, CANDIDATES_PER_SECTION = 40, 3
 """Number of sections that a text is divided into, and number of phrases tried in each.
 
 One phrase per section is kept, so that any fragment of the text is noticed. Several are tried, because other documents
-may contain the first.
+may contain the first one.
 """
 _TOKEN = re.compile(r"\S+")
 _PLAIN = re.compile(r'[^\x00-\x1f\x7f"\\\ud800-\udfff\ufffd]+')
@@ -61,7 +61,7 @@ _PLAIN = re.compile(r'[^\x00-\x1f\x7f"\\\ud800-\udfff\ufffd]+')
 
 
 def phrases(text: str, others: Iterable[str]) -> list[str]:
-    """Return phrases that only this text contains, in its order: the rarest one of each section."""
+    """Return phrases that only this text contains, in order: the rarest one of each section."""
     count = Counter(_TOKEN.findall(text))
     found = list(_candidates(text))
     size = max(1, -(-len(found) // SECTIONS))
@@ -103,16 +103,16 @@ Documents = set[tuple[str, str]]
 PIECES, PIECE_BYTES = 8, 48
 """Number of pieces of the original file to search for, and bytes of each."""
 MIN_DISTINCT_BYTES = 24
-"""Minimum number of different bytes in a piece; zeros or the table of a font occur in many files."""
+"""Minimum number of different bytes in a piece; runs of zeros and font tables occur in many files."""
 VECTOR_COUNT = 3
 """Number of chunks whose vectors are searched for."""
 VECTOR_BYTES = 64
-"""Bytes of a vector to search for; a whole vector more often lies across two pages of the database."""
+"""Bytes of a vector to search for; a whole vector would more often span two pages of the database."""
 
 
 @dataclass(frozen=True, slots=True)
 class DocumentFingerprints:
-    """The documents to erase, attachments included, and everything to recognise them by.
+    """The documents to erase, including attachments, and everything to recognise them by.
 
     `asked` are the requested documents that exist, `names` adds their attachments. `copies` are documents with the same
     content in other collections or under other names.
@@ -130,9 +130,9 @@ class DocumentFingerprints:
 def fingerprint_documents(
     database: Database, home: CollectionBackend, names: Sequence[str], quoted: Sequence[str] = ()
 ) -> DocumentFingerprints:
-    """Collect what identifies documents before they are deleted. Raises StoreError.
+    """Collect everything that identifies documents, before they are deleted. Raises StoreError.
 
-    `quoted` are texts that quote other documents, which are deleted already.
+    `quoted` are texts that quote other documents, which are already deleted.
     """
     there = {one.name for one in home.documents()}
     asked = tuple(name for name in dict.fromkeys(names) if name in there)
@@ -168,7 +168,7 @@ def residue_signatures(looked: DocumentFingerprints) -> list[ResidueSignature]:
 
 
 def _recognised_texts(document: StoredDocument) -> Iterator[str]:
-    """Yield the recognised text of each page; it may not be in the text of the document yet."""
+    """Yield the recognised text of each page, which may not be in the document's text yet."""
     for scan in document.scans:
         if scan.read:
             yield "\n".join(line.text for line in ScannedPage.of(json.loads(scan.read)).lines)
@@ -223,11 +223,11 @@ CHECK_SECONDS = 2.0
 STEP_PAUSE_SECONDS = 0.02
 """Seconds of pause between two steps, about as long as a step takes."""
 LONGEST_WAIT = 600.0
-"""Seconds after which running imports no longer postpone overwriting; they do at first, as each leaves words again."""
+"""Seconds during which running imports postpone overwriting, because each of them leaves further words."""
 PAUSE_FACTOR = 50
-"""Factor for the pause after overwriting, in terms of its duration: it takes at most 2 % of a core."""
+"""Pause after overwriting, as a multiple of its duration: so it takes at most 2 % of a core."""
 READER_WAIT_SECONDS = 0.2
-"""Seconds that a background attempt waits for a reading process; the next check tries again."""
+"""Seconds that a background attempt waits for a process that is reading; the next check tries again."""
 
 
 class SecureDeletion(PeriodicTask):
@@ -241,14 +241,14 @@ class SecureDeletion(PeriodicTask):
         working: Callable[[], bool] = lambda: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Pause while a question is `asked`, wait while files are added (`working`); `clock` returns seconds."""
+        """Prepare the thread; it pauses while `asked` is true and waits while `working` is. `clock` returns seconds."""
         self._database, self._asked, self._working, self._clock = database, asked, working, clock
         super().__init__(self.look, CHECK_SECONDS, "overwriting")
         self._since: float | None = None
         self._not_before = -float("inf")
 
     def look(self) -> bool:
-        """Overwrite the deleted words if it is time; return whether that was done. Raises StoreError."""
+        """Overwrite the deleted words if it is time; return whether that happened. Raises StoreError."""
         now = self._clock()
         if not full_text.has_pending_words(self._database):
             self._since = None
@@ -288,12 +288,12 @@ def finish_overwriting(database: Database) -> str | None:
 
 
 QUOTING_FOLDERS = ("evaluations", "cache/calibrate")
-"""Folders inside the data folder with one subfolder per evaluation or set, which may quote documents."""
+"""Folders in the data folder with one subfolder per evaluation or set, which may quote documents."""
 BACKUPS = "backups"
 
 
 class DocumentDeletion:
-    """Deletion and erasure of documents; `forget` clears what the app has cached of them."""
+    """Deletion and erasure of documents; `forget` clears the app's caches about them."""
 
     def __init__(
         self,
@@ -309,8 +309,8 @@ class DocumentDeletion:
     def delete(self, names: Sequence[str], collection: str | None = None) -> int:
         """Remove documents, given any of their names, and their attachments; return the number of attachments.
 
-        Quotations in runs, chats, labels and pins stay; no table, full-text index or write-ahead log contains the
-        documents any more. Raises UnknownCollection, UnknownDocument and StoreError.
+        Quotations in runs, chats, labels and pins stay, but the tables, full-text indexes and write-ahead log no longer
+        contain the documents. Raises UnknownCollection, UnknownDocument and StoreError.
         """
         try:
             own = self._collections.named.own(names, collection)
@@ -324,9 +324,9 @@ class DocumentDeletion:
         full_text.overwrite_deleted_words(self._database)
 
     def forget(self, names: Sequence[str], collection: str | None = None) -> ErasureReport:
-        """Remove documents, their attachments and all that quotes them, then search the data folder for residue.
+        """Remove documents, their attachments and everything that quotes them; search the data folder for residue.
 
-        Any of their names will do. If the documents are already deleted, their quotations are removed. Raises
+        Any of their names is accepted. If the documents are already deleted, their quotations are removed. Raises
         UnknownDocument if a name belongs to no document and is not quoted, UnknownCollection and StoreError.
         """
         collection = self._settings.collection(collection)
@@ -334,7 +334,7 @@ class DocumentDeletion:
         names = self._collections.named.own(names, collection)
         there = home.names.there(names)
         gone = [name for name in names if name not in there]
-        # Collect the signatures first: after the deletion nothing is left to recognise residue by.
+        # Collect the signatures first: after the deletion, there is nothing left to recognise residue by.
         looked = fingerprint_documents(self._database, home, names, self._quoted(collection, gone) if gone else ())
         marks = residue_signatures(looked)
         for name in looked.asked:
@@ -372,7 +372,7 @@ class DocumentDeletion:
         """Remove all deleted data from the database files and from all vector indexes. Raises StoreError."""
         to_reindex = self._collections.embedders.to_reindex()
         for name in self._collections.names():
-            # A collection that waits for re-indexing gets a new index file anyway, and its model may be missing.
+            # A collection that waits for re-indexing will get a new index file anyway, and its model may be missing.
             if name not in to_reindex:
                 self._collections.index(name).rebuild()
         full_text.overwrite_deleted_words(self._database, vacuum=True)

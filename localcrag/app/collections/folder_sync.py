@@ -1,8 +1,9 @@
-"""Updating a collection from its watched folder: patterns, scanning, comparing, and applying changes.
+"""Update a collection from its watched folder: patterns, scanning, comparing, and applying changes.
 
 Patterns choose the files, as in the shell: `*`, `?` and `[abc]`. A pattern with a “/” is compared with the path within
-the folder, one without it with each part of the path: “*.pdf” means every PDF file, “drafts” everything in folders of
-that name, “2024/*” everything in the folder 2024. A “*” also matches a “/”, and case is ignored.
+the folder; a pattern without it is compared with each part of the path: “*.pdf” means every PDF file, “drafts”
+everything in folders of that name, “2024/*” everything in the folder 2024. A “*” also matches a “/”, and case is
+ignored.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from localcrag.text.translation import gettext as _
 
 
 class Patterns:
-    """The files to watch: those that match one of `include`, or all if it is empty, minus those of `exclude`."""
+    """The files to watch: those that match a pattern in `include` (all if it is empty) but none in `exclude`."""
 
     def __init__(self, include: Sequence[str] = (), exclude: Sequence[str] = ()) -> None:
         self._include, self._exclude = [*map(_matcher, include)], [*map(_matcher, exclude)]
@@ -75,7 +76,7 @@ FILES_PER_REPORT = 2_000
 class FolderScan:
     """The content of a folder, by path: files, the devices of its folders, and folders that cannot be opened.
 
-    `away` says why the folder itself cannot be opened; then nothing is known about its files.
+    `away` is the reason why the folder itself cannot be opened; then nothing is known about its files.
     """
 
     files: dict[str, SeenFile] = field(default_factory=dict)
@@ -136,7 +137,7 @@ def scan_folder(folder: WatchedFolder) -> Iterator[FolderScan]:
 
 
 def is_file_unchanged(folder: WatchedFolder, path: str, before: SeenFile) -> bool:
-    """Return whether a file is unchanged since a moment ago."""
+    """Return whether a file is unchanged since it was scanned."""
     try:
         return Stamp.of((folder.path / path).stat()) == before.stamp
     except OSError:
@@ -146,7 +147,7 @@ def is_file_unchanged(folder: WatchedFolder, path: str, before: SeenFile) -> boo
 def absence_reason(folder: WatchedFolder, look: FolderScan, known: Mapping[str, KnownFile]) -> str | None:
     """Return why a folder that contained `known` files counts as absent, or None if it is present.
 
-    An unmounted disk leaves an empty folder, and so does a network drive or cloud folder without its server.
+    An unmounted disk leaves an empty folder; so does a network drive or cloud folder without its server.
     """
     if look.away is not None:
         return look.away
@@ -224,7 +225,7 @@ class FolderSync:
         settled: float = SETTLE_SECONDS,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        """`add` reads files; those changed less than `settled` seconds ago have to wait."""
+        """Prepare the updates; `add` reads files, and files changed less than `settled` seconds ago have to wait."""
         self._database, self._collections = database, collections
         self._store = FolderStore(database)
         self._add = add or collections.add
@@ -281,7 +282,7 @@ class FolderSync:
             except DocumentError as error:
                 compared.failed[path] = str(error)
                 continue
-            # The checksum is worthless if the file changed while it was read.
+            # The checksum is useless if the file changed while it was read.
             if is_file_unchanged(folder, path, seen):
                 compared.hashed[path] = sha256
             else:
@@ -290,7 +291,7 @@ class FolderSync:
     def _contents(self, folder: WatchedFolder, compared: _Comparison) -> dict[str, str]:
         """Map the checksums of files that look different to the documents that have this content."""
         home = self._collections.homes.of(folder.collection)
-        # An archive has no document of its own, but those inside it.
+        # An archive has no document of its own, only the documents inside it.
         own = {one.stored: one.document for one in compared.known.values() if one.stored and one.document}
         there: dict[str, str] = {}
         for path, sha256 in compared.hashed.items():
@@ -361,7 +362,7 @@ class FolderSync:
         self._leave_out(folder, [one for one in plan.read if one.path in replaced], within)
 
     def _leave_out(self, folder: WatchedFolder, changed: Sequence[FileToRead], within: dict[str, set[str]]) -> None:
-        """Remove documents that changed containers, such as archives and e-mails, no longer contain."""
+        """Remove documents that changed containers (such as archives and e-mails) no longer contain."""
         home, known = self._collections.homes.of(folder.collection), self._store.files(folder.id)
         for one in changed:
             there = [name for name in with_members(home, one.name, known) if name != one.name]
@@ -380,7 +381,7 @@ class FolderSync:
 
     @staticmethod
     def _failed(folder: WatchedFolder, path: str, error: str, compared: _Comparison) -> KnownFile:
-        """Return the record of a file that failed; if it has a document from before, that is kept."""
+        """Return the record of a file that failed; an earlier document of the file is kept."""
         seen, before = compared.look.files[path], compared.known.get(path)
         document, stored = (before.document, before.stored) if before else (None, None)
         if document in compared.moved and compared.moved[document] != folder.name_of(path):

@@ -1,4 +1,4 @@
-"""Watched folders: bind a folder to a collection, list, pause and update it, stop watching."""
+"""Watched folders: bind folders to collections, list, pause and update them, and stop watching."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ from localcrag.storage.database import Database
 from localcrag.text.translation import gettext as _
 
 MAX_LISTED = 20
-"""Number of failed or missing files of a folder that are named."""
+"""Maximum number of a folder's failed or missing files to name."""
 LOCK, RUNNING = "folders.lock", "running"
 POLL_SECONDS = 0.2
-"""Seconds between two checks for another process that uses the folders, or for files being written."""
+"""Seconds between two checks, for another process that uses the folders or for files being written."""
 WRITE_WAIT_SECONDS = 30.0
 """Seconds that a command waits for files that are being written."""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderState:
-    """A folder, its counts, and the first files that failed, with the reasons, or are missing."""
+    """A folder, its counts, and the first files that are missing or failed, with the reasons."""
 
     folder: WatchedFolder
     counts: FolderCounts
@@ -53,7 +53,7 @@ class Folders:
     def __init__(
         self, settings: CurrentSettings, database: Database, collections: Collections, sync: FolderSync | None = None
     ) -> None:
-        """`sync` updates a collection from its folder; by default it reads files as the app does."""
+        """Prepare the folders; `sync` updates a collection from its folder (by default, as the app does)."""
         self._settings, self._database, self._collections = settings, database, collections
         self._store = FolderStore(database)
         self._sync = sync or FolderSync(database, collections)
@@ -87,8 +87,8 @@ class Folders:
     ) -> WatchedFolder:
         """Have a collection watch a folder; if it already does, replace the patterns and the rule.
 
-        The collection is created if needed. Documents of its first folder are named as the files in it; those of
-        further folders are prefixed with the name of the folder. Raises FolderError, NameRefused, EmbedderMismatch,
+        The collection is created if needed. Documents of its first folder are named after their files; documents of
+        further folders also have the folder's name as a prefix. Raises FolderError, NameRefused, EmbedderMismatch,
         ModelError and StoreError.
         """
         wanted, name = _absolute(path), self._settings.collection(collection)
@@ -101,7 +101,7 @@ class Folders:
         return self._store.bind(folder)
 
     def unbind(self, folder: WatchedFolder, *, documents: bool) -> int:
-        """Stop watching a folder; with `documents`, remove those that only its files have. Return their number.
+        """Stop watching a folder; with `documents`, remove the documents that only its files have. Return their number.
 
         Raises StoreError.
         """
@@ -164,7 +164,7 @@ class Folders:
     ) -> Generator[FolderEvent, None, None]:
         """Update a collection from its folder once; see FolderSync.
 
-        If another process does that at the moment, wait for it, calling `go_on`, whose exceptions end the wait. Raises
+        If another process is doing that, wait for it and call `go_on`, whose exceptions end the wait. Raises
         StoreError, ModelError and EmbedderMismatch.
         """
         with self._alone(go_on), closing(self._sync.sync(folder, emptied=emptied)) as events:
@@ -225,7 +225,7 @@ class Folders:
                     path=path,
                 )
             )
-        # Names of documents are stored as UTF-8, so a folder name that is not valid UTF-8 cannot be their prefix.
+        # Document names are stored as UTF-8, so a folder name that is not valid UTF-8 cannot be their prefix.
         if path.as_posix().encode("utf-8", "surrogateescape") != path.as_posix().encode("utf-8", "replace"):
             raise FolderError(_("The name of the folder is not valid UTF-8. Rename the folder, then watch it."))
         for other in self._store.folders():

@@ -1,8 +1,8 @@
-"""Where collections live, in the data folder or in PostgreSQL, and moving them between the two.
+"""The location of each collection (data folder or PostgreSQL), and moves between the two.
 
-`Homes` finds the place of a collection. `CollectionMover` moves a whole collection to another place, `move_documents`
-moves documents between two collections in different places. Each copy is compared with its source before the source is
-removed.
+`CollectionLocator` finds the location of a collection. `CollectionMover` moves a whole collection to another location,
+`move_documents` moves documents between two collections in different locations. Each copy is compared with its source
+before the source is removed.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SILENT_SECONDS = 60.0
 
 
 class CollectionLocator:
-    """Finds the place of each collection; connects to a server when one of its collections is needed."""
+    """Finds the location of each collection; connects to a server when one of its collections is needed."""
 
     def __init__(self, settings: CurrentSettings, database: Database) -> None:
         self._settings, self._database = settings, database
@@ -54,11 +54,11 @@ class CollectionLocator:
         return PostgresCollection(self._connected(there.address), there.number, collection)
 
     def local(self, collection: str) -> SqliteCollection:
-        """Return the place of a collection in the data folder, even if it lives elsewhere."""
+        """Return the collection in the data folder, even if it is stored elsewhere."""
         return SqliteCollection(self._database, collection, self._indexes)
 
     def elsewhere(self) -> list[CollectionBackend]:
-        """Return the collections that live in a PostgreSQL server."""
+        """Return the collections that are on a PostgreSQL server."""
         homes = map(self.of, admin.names_on_servers(self._database))
         return [home for home in homes if home.server]
 
@@ -69,22 +69,22 @@ class CollectionLocator:
     def has_pages_to_recognise(self, embeds: Callable[[str], bool]) -> list[str]:
         """Return the names of the collections with pages that wait for text recognition.
 
-        Collections are left out if `embeds` is false for the name of their embedding model: it is missing here.
+        A collection is left out if `embeds` is false for its embedding model, because the model is missing here.
         """
         here = document_store.collections_to_recognise(self._database)
         there = self._elsewhere(lambda home: home.has_pages_to_recognise() and embeds(home.embedder()[0]))
         return [*(name for name, embedder in here.items() if embeds(embedder)), *there]
 
     def with_other_embedder(self) -> list[str]:
-        """Return the names of the collections that were indexed with another embedding model than the current one."""
+        """Return the names of the collections that were not indexed with the current embedding model."""
         own, there = self._settings.now.embedder, admin.names_on_servers(self._database)
         here = [one for one in queries.with_other_embedder(self._database, own) if one not in there]
         return [*here, *self._elsewhere(lambda home: home.embedder()[0] != own)]
 
     def _elsewhere(self, fits: Callable[[CollectionBackend], bool]) -> list[str]:
-        """Return the names of the collections in servers for which `fits` is true.
+        """Return the names of the collections on servers for which `fits` is true.
 
-        Servers that do not answer are left out, and not asked again for a while. Opening one of their collections
+        Servers that do not answer are left out, and not contacted again for a while. Opening one of their collections
         reports the reason.
         """
         names = []
@@ -117,7 +117,7 @@ class CollectionLocator:
         return database
 
     def connect(self, collection: str, address: str, there: str | None = None) -> CollectionBackend:
-        """Use a collection in a server, which is called `there` in it, under a local name.
+        """Use a collection of a server, where it is called `there`, under a local name.
 
         Raises NameRefused if the name is taken, UnknownCollection and StoreError.
         """
@@ -134,7 +134,7 @@ class CollectionLocator:
         return PostgresCollection(server, row["id"], name)
 
     def disconnect(self, collection: str) -> None:
-        """Stop using a collection of a server; the server keeps it. Raises UnknownCollection if it lives here."""
+        """Stop using a collection of a server; the server keeps it. Raises UnknownCollection if it is stored here."""
         if not self.of(collection).server:
             raise UnknownCollection(
                 f"The collection “{collection}” is on this computer: there is nothing to disconnect."
@@ -142,19 +142,19 @@ class CollectionLocator:
         admin.delete_collection(self._database, collection)
 
     def vacuum(self, collection: str) -> None:
-        """Remove deleted data from a collection's tables in its server.
+        """Remove deleted data from a collection's tables on its server.
 
-        Raises UnknownCollection, also if it lives on this computer, and StoreError.
+        Raises UnknownCollection, also if it is on this computer, and StoreError.
         """
         home = self.of(collection)
         if not home.server:
             raise UnknownCollection(
-                f"The collection “{collection}” is on this computer. Erase here with: localcrag forget"
+                f"The collection “{collection}” is on this computer. To erase documents, use: localcrag forget"
             )
         home.vacuum()
 
     def check_allowed(self, collection: str, settings: Settings) -> None:
-        """Check that these settings allow asking a collection. Raises StoreError."""
+        """Check that these settings allow questions to a collection. Raises StoreError."""
         home = self.of(collection)
         if settings.preset is Preset.DOCUMENTS_ONLY and home.server and not home.server.here:
             raise StoreError(
@@ -204,7 +204,7 @@ class TransferProgress:
 
 
 class CollectionMover:
-    """Moves collections to another place; `forget` closes a collection that is open."""
+    """Moves collections to another location; `forget` closes an open collection."""
 
     def __init__(self, homes: CollectionLocator, database: Database, forget: Callable[[str], None]) -> None:
         self._locator, self._database, self._forget = homes, database, forget
@@ -212,8 +212,8 @@ class CollectionMover:
     def move(self, collection: str, to: str) -> Generator[TransferProgress, None, None]:
         """Move a collection to a PostgreSQL database, given its address, or to LOCAL; yields the progress.
 
-        At every moment either the old or the new place has the whole collection. After an interruption, the same call
-        resumes the move. Raises UnknownCollection, NameRefused and StoreError.
+        At every moment, either the old or the new location has the whole collection. After an interruption, the same
+        call resumes the move. Raises UnknownCollection, NameRefused and StoreError.
         """
         queries.require_collection(self._database, collection)
         self._forget(collection)
@@ -323,16 +323,16 @@ def _put(document: StoredDocument, target: CollectionBackend) -> None:
 
 
 def _signature(home: CollectionBackend) -> tuple[list[Document], dict[str, list[str]]]:
-    """Return a value that is equal for two places with the same documents and folder tags."""
+    """Return a value that is equal for two locations with the same documents and folder tags."""
     return [_comparable(one) for one in home.documents()], home.folder_tags()
 
 
 def move_documents(names: Sequence[str], source: CollectionBackend, target: CollectionBackend) -> None:
-    """Move documents into another collection, wherever it lives. Raises as admin.move_documents does.
+    """Move documents into another collection at any location. Raises the errors of admin.move_documents.
 
     Two databases share no transaction, so all documents are copied and compared before the first is removed. After an
     interruption, the same call finishes the move: a document with the same content in both collections counts as
-    copied, one that only the target has as moved.
+    copied, a document that only the target has as moved.
     """
     if source.embedder() != target.embedder():
         raise embedders_differ(source.name, source.embedder()[0], target.name, target.embedder()[0])
@@ -352,7 +352,7 @@ def move_documents(names: Sequence[str], source: CollectionBackend, target: Coll
 
 
 def _complete(name: str, source: CollectionBackend, target: CollectionBackend) -> None:
-    """Give the target's copy of a document the tags of both, and the original file if either kept it."""
+    """Give the target's copy of a document the tags of both, and the original file if one of them has it."""
     own, other = source.stored(name), target.stored(name)
     tags = tuple(sorted({*own.tags, *other.tags}))
     wanted = replace(own, tags=tags, original=other.original if own.original is None else own.original)
@@ -361,13 +361,13 @@ def _complete(name: str, source: CollectionBackend, target: CollectionBackend) -
 
 
 def _comparable(document: Document) -> Document:
-    """Return a document without the fields that may differ between places: ids, counts and rounding."""
+    """Return a document without the fields that may differ between locations: ids, counts and rounding."""
     confidence = None if document.confidence is None else round(document.confidence, 6)
     return replace(document, id=0, characters=0, confidence=confidence)
 
 
 def _token(data_dir: Path, number: int, created_at: str) -> str:
-    """Return an identifier, unique to this collection on its way, that reveals nothing about this computer."""
+    """Return an identifier, unique to this collection's move, that reveals nothing about this computer."""
     return hashlib.sha256(f"{data_dir.absolute()} {number} {created_at}".encode()).hexdigest()[:32]
 
 

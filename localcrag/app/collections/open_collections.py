@@ -1,4 +1,4 @@
-"""Open collections, the embedding model that each is searched with, and re-indexing with another."""
+"""Open collections, the embedding model that each is searched with, and re-indexing with another one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CollectionEmbedders:
         return queries.embedder_of(self._database, collection) or self._settings.now.embedder
 
     def name_of(self, collection: str) -> str:
-        """Return the name of the embedding model that made a collection's vectors; for a new one, the target.
+        """Return the name of the embedding model of a collection's vectors; for a new collection, the target model.
 
         Raises StoreError.
         """
@@ -45,7 +45,8 @@ class CollectionEmbedders:
     def of(self, collection: str) -> Embedder:
         """Return the embedding model to search a collection with: the one that made its vectors.
 
-        If that one is missing, return the target model; opening the collection then says what to do. Raises ModelError.
+        If that model is missing, return the target model; opening the collection then raises an error with advice.
+        Raises ModelError.
         """
         name, wanted = self.name_of(collection), self.wanted(collection)
         if name != wanted:
@@ -60,7 +61,7 @@ class CollectionEmbedders:
     def to_reindex(self) -> list[str]:
         """Return the names of the collections whose vectors are not from their target model.
 
-        Collections in servers that do not answer are left out. As long as the old model is present, searches keep using
+        Collections on servers that do not answer are left out. As long as the old model is present, searches keep using
         it.
         """
         in_use = self._settings.now.embedder
@@ -70,15 +71,15 @@ class CollectionEmbedders:
         return [name for name in there if (self.name_of(name) != own[name] if name in own else name in others)]
 
     def pending(self) -> list[str]:
-        """Return the collections of `to_reindex` that should be re-indexed without asking.
+        """Return the collections of `to_reindex` to re-index without asking the user.
 
-        Their model was chosen by the user, or re-indexing was interrupted.
+        The user chose their model, or their re-indexing was interrupted.
         """
         asked_for = {*queries.chosen_embedders(self._database), *new_vectors.interrupted_collections(self._database)}
         return [name for name in self.to_reindex() if name in asked_for]
 
     def reindex(self, collection: str) -> Iterator[tuple[int, int]]:
-        """Re-index a collection with its target model; yields (done, total).
+        """Re-index a collection with its target model; yield (done, total).
 
         Searches use the old vectors until it is complete. Finished work is kept and the same call resumes it; chunks
         that are added in between are embedded too, before the new vectors replace the old ones. In PostgreSQL it starts
@@ -98,19 +99,19 @@ class CollectionEmbedders:
                 vectors = embedder.embed([text for _, text in some])
                 made = {chunk: vector for (chunk, _), vector in zip(some, vectors, strict=True)}
                 new_vectors.add_new_vectors(self._database, embedder.name, made)
-                # The user may have chosen another model while these chunks were embedded.
+                # The user may have chosen another model while these chunks were being embedded.
                 if self.wanted(collection) != embedder.name:
                     yield from self._restart(collection, total)
                     return
                 yield total - len(left) + at + len(some), total
-            # False if chunks were added in between; then the next round embeds them.
+            # It is False if chunks were added in between; then the next round embeds them.
             if new_vectors.use_new_vectors(
                 self._database, collection, embedder=embedder.name, dimension=embedder.dimension
             ):
                 return
 
     def _restart(self, collection: str, total: int) -> Iterator[tuple[int, int]]:
-        """Continue re-indexing with the newly chosen model, or stop if the vectors are from that one."""
+        """Continue re-indexing with the newly chosen model, or stop if the vectors are already from that model."""
         wanted = self.wanted(collection)
         new_vectors.discard_outdated(self._database, collection, wanted)
         if self.name_of(collection) == wanted:
@@ -161,7 +162,7 @@ class ResilientIndex:
     """A collection's index for code that changes documents: a failed write is recorded, not raised."""
 
     def __init__(self, index: Index, collection: str, index_errors: dict[str, str]) -> None:
-        """`index_errors` maps collections to the reason why their index file was not written."""
+        """Wrap an index; `index_errors` maps collections to the reason why their index file was not written."""
         self._index, self._collection, self._index_errors = index, collection, index_errors
 
     def refresh(self) -> bool:
@@ -180,7 +181,7 @@ class ResilientIndex:
 
 @dataclass(frozen=True, slots=True)
 class OpenCollection:
-    """Everything that a question needs of a collection."""
+    """Everything that a question needs from a collection."""
 
     embedder: Embedder
     store: Store
@@ -221,7 +222,7 @@ class OpenCollections:
         self.index_errors.pop(name, None)
 
     def following(self, name: str) -> ResilientIndex:
-        """Return the index of a collection for code that changes its documents. Raises as `of` does."""
+        """Return the index of a collection for code that changes its documents. Raises the errors of `of`."""
         return ResilientIndex(self.of(name).index, name, self.index_errors)
 
     def follow(self, name: str) -> None:

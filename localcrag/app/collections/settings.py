@@ -29,7 +29,7 @@ from localcrag.storage.database import Database
 
 
 class CollectionSettings:
-    """Presets, web modes and models of collections; without a name, the collection in the settings is meant."""
+    """Presets, web modes and models of collections; without a name, methods use the collection in the settings."""
 
     def __init__(self, settings: CurrentSettings, database: Database, library: ModelLibrary) -> None:
         self._settings, self._database, self._library = settings, database, library
@@ -81,7 +81,7 @@ class CollectionSettings:
 
 
 class Calibrations:
-    """Calibrations of the reranker; without a name, the collection in the settings is meant."""
+    """Calibrations of the reranker; without a name, methods use the collection in the settings."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Calibrations:
         *,
         embedder_of: Callable[[str], str],
     ) -> None:
-        """`embedder_of` returns the name of the embedding model that a collection is searched with."""
+        """Prepare the calibrations; `embedder_of` returns the name of a collection's embedding model."""
         self._embedder_of = embedder_of
         self._settings, self._library, self._models = settings, library, models
         self._made, self._database = made, database
@@ -112,7 +112,7 @@ class Calibrations:
         """Identity of the current scorer, stored with each new calibration. Raises ModelError."""
         settings = self._settings.now
         if is_served(settings.relevance):
-            # The weights on a server cannot be read, so its name and score scale identify the model.
+            # The weights on a server cannot be read, so the model's name and score scale identify it.
             return ScorerIdentity(settings.relevance, f"server: {self._models.served_scale}", settings.embedder)
         folder = self._library.path(settings.relevance, ModelRole.RELEVANCE)
         weights = self._made.get(f"weights {folder}", lambda: weights_digest(folder))
@@ -142,7 +142,7 @@ class Calibrations:
         Raises ModelError and StoreError.
         """
         name = self._settings.collection(collection)
-        # Hashing the weights takes a while, so skip it if there is nothing to look up.
+        # Hashing the weights takes a while, so it is skipped if there is nothing to look up.
         if not self._store.any_for(self._settings.now.relevance, name):
             return None
         return self._store.in_force(replace(self.scorer_identity, embedder=self._embedder_of(name)), name)

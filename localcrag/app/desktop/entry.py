@@ -49,7 +49,7 @@ FILE_TYPES: dict[str, tuple[str, ...]] = {
     "image/webp": ("webp",),
     "application/zip": ("zip",),
 }
-"""File types that localcrag offers to open: media types and file name extensions. It is never the default."""
+"""File types that localcrag offers to open: media types and file name extensions. localcrag is never the default."""
 
 
 def icon_images(sizes: Iterable[int]) -> list[Image.Image]:

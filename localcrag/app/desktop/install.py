@@ -32,7 +32,7 @@ def install(data_dir: Path) -> Sequence[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """The removed files; `runs` says that the browser profile stayed because localcrag is running."""
+    """The removed files; `runs` means that the browser profile stayed because localcrag is running."""
 
     paths: Sequence[Path]
     runs: bool
@@ -51,7 +51,7 @@ def commands(data_dir: Path) -> Commands:
     """Return the commands that start this installation from anywhere, with this data folder."""
     python = Path(sys.executable)
     if sys.platform == "win32" and (silent := python.with_name("pythonw.exe")).is_file():
-        python = silent  # Without a console window.
+        python = silent  # This runs without a console window.
     # -P keeps the current folder out of the import path.
     start = (str(python), "-P", "-m", "localcrag", "desktop")
     where = () if data_dir.absolute() == default_data_dir().absolute() else ("--data-dir", str(data_dir.absolute()))

@@ -1,8 +1,8 @@
-"""The desktop entry on Linux, and keeping the default programs for files as they are.
+"""The desktop entry on Linux, which leaves the default programs for files unchanged.
 
-A desktop without an explicit choice opens a file with the first entry for its type, and the user's entries come before
+Without an explicit choice, a desktop opens a file with the first entry for its type, and the user's entries come before
 the system's (Association between MIME types and applications, 1.0.1). So a new entry would take over every type without
-a choice. Therefore the current default programs are written into `mimeapps.list`.
+a choice. Therefore localcrag writes the current default programs to `mimeapps.list`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ CHOSEN_SECTION, CACHE_SECTION = "Default Applications", "MIME Cache"
 def keep_defaults(data: Path, types: Collection[str], environment: Mapping[str, str] = os.environ) -> Path | None:
     """Write the current default programs into the user's list; return its path, or None if nothing is needed.
 
-    A list at that path that localcrag did not write is left alone.
+    A list at that path that localcrag did not write stays unchanged.
     """
     path = data / "applications" / DEFAULTS_FILE
     if path.is_file() and not is_ours(path):
@@ -157,13 +157,13 @@ class XdgEntry:
         return icons | {folder / "scalable" / "apps" / f"{NAME}.svg": SVG}
 
     def _refresh_desktop(self) -> None:
-        """Have the desktop refresh its caches, if it has programs for that; otherwise it will do so later."""
+        """Have the desktop refresh its caches, if it has programs for that; otherwise the desktop will do so later."""
         applications, icons = self._file.parent, self.data / "icons" / "hicolor"
         _run(applications, "update-desktop-database", "-q", str(applications))
         cache = icons / "icon-theme.cache"
         if cache.is_file():
             _run(icons, "gtk-update-icon-cache", "-q", "-t", "-f", str(icons))
-        # This cache was created for our types only; if it is empty, nothing else needs it.
+        # This cache was created only for localcrag's types; if it is empty, nothing else needs it.
         left = applications / "mimeinfo.cache"
         if left.is_file() and left.read_text("utf-8", "replace").strip() == "[MIME Cache]":
             left.unlink()
@@ -191,7 +191,7 @@ def desktop_file(commands: Commands) -> str:
         f"StartupWMClass={NAME}",
         "Categories=Office;",
         f"MimeType={';'.join(FILE_TYPES)};",
-        # KDE prefers the entry with the higher number if two can open a file and none was chosen.
+        # If two programs can open a file and none was chosen, KDE prefers the entry with the higher number.
         "InitialPreference=1",
         "Actions=quit;",
         "",

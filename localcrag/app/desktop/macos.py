@@ -32,7 +32,7 @@ class MacEntry:
         with allow_egress(Purpose.NONE, programs=True):
             _run("osacompile", "-o", str(self._bundle), "-e", script(commands))
             complete_bundle(self._bundle)
-            # The content has changed since osacompile signed it, so sign it again.
+            # The content has changed since osacompile signed it, so it is signed again.
             _run("codesign", "--force", "--sign", "-", str(self._bundle))
         return [self._bundle]
 
@@ -84,13 +84,13 @@ def complete_bundle(bundle: Path) -> None:
                 "CFBundleTypeRole": "Viewer",
                 "CFBundleTypeExtensions": list(ends),
                 "CFBundleTypeMIMETypes": [media_type],
-                # Listed under “Open with”, but never the default.
+                # It is listed under “Open with”, but never as the default.
                 "LSHandlerRank": "Alternate",
             }
             for media_type, ends in FILE_TYPES.items()
         ],
     }
-    # An icon name set by osacompile would take precedence over ours.
+    # An icon name set by osacompile would take precedence over localcrag's icon.
     properties.pop("CFBundleIconName", None)
     about.write_bytes(plistlib.dumps(properties))
     drawn = icon_images(ICNS_SIZES)

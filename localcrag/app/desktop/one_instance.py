@@ -1,4 +1,4 @@
-"""A single running instance per data folder: later starts hand their files over to it."""
+"""A single running instance per data folder: later starts hand over their files to it."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ HOST = "127.0.0.1"
 RUNNING_FOLDER = "running"
 """Subfolder of the data folder, accessible to this user only."""
 OPEN_PATH = "/localcrag/open"
-"""URL path of the page's server that accepts what is handed over."""
+"""URL path at which the app's server accepts a hand-over."""
 START_LIMIT, RETRY_SECONDS = 120.0, 0.1
-"""Seconds to wait for another instance until its page answers, and seconds between two attempts."""
+"""Seconds to wait until another instance's page answers, and seconds between two attempts."""
 
 
 class HandOverRefused(LocalcragError):
-    """The running instance did not accept what was handed over."""
+    """The running instance did not accept the hand-over."""
 
 
 @dataclass(frozen=True, slots=True)
 class HandOver:
-    """Request of a later start: files or folders to add, or to quit."""
+    """The request of a later start: files or folders to add, or to quit."""
 
     files: tuple[str, ...] = ()
     quit: bool = False
@@ -66,7 +66,7 @@ class OneInstance:
         try:
             self._lock.acquire(blocking=False)
         except Timeout:
-            # The address of an instance that was killed is still there; later starts must not use it.
+            # The address of a killed instance is still there; later starts must not use it.
             return False
         self._place.unlink(missing_ok=True)
         return True
@@ -87,8 +87,8 @@ class OneInstance:
             self._lock.acquire(timeout=START_LIMIT)
         except Timeout as error:
             raise HandOverRefused(
-                "The localcrag that runs was told to end, and will: after the file that it is adding, or the models "
-                "that it is loading. Nothing needs to be done."
+                "The running localcrag will quit when it has added its current file or loaded its models. You need "
+                "not do anything."
             ) from error
         self.release()
 

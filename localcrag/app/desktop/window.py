@@ -1,4 +1,4 @@
-"""The app window: a Chromium window for the page, which can be raised and is noticed when closed."""
+"""The app window: a Chromium window that can be raised, and whose closing is noticed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PROGRAMS = (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "brave-browser", "microsoft-edge",
     "microsoft-edge-stable",
 )  # fmt: skip
-"""Chromium-based browsers on Linux, ordered by how little they report about their users."""
+"""Chromium-based browsers on Linux, starting with those that report least about their users."""
 APPLICATIONS = ("Chromium", "Google Chrome", "Brave Browser", "Microsoft Edge")
 ON_WINDOWS = (
     r"Google\Chrome\Application\chrome.exe",
@@ -40,9 +40,9 @@ FIRST_SIZE = "--window-size=1360,900"
 BROWSER_READ_FD, BROWSER_WRITE_FD = 3, 4
 """Chromium's file descriptors for the two pipes (--remote-debugging-pipe)."""
 ANSWER_SECONDS = 30.0
-"""Seconds to wait for the browser to answer; generous, for a computer that has just booted.
+"""Seconds to wait for the browser to answer; generous, for a computer that has just started.
 
-A refusal to start ends the wait at once.
+If the browser refuses to start, the wait ends at once.
 """
 
 
@@ -71,7 +71,7 @@ def installed_browsers(
 ) -> Iterator[str]:
     """Yield the installed browsers of this kind.
 
-    Snap packages are left out: they may not write to hidden folders, and the data folder is in one.
+    Snap packages are left out, because they may not write to hidden folders, and the data folder is in one.
     """
     if platform == "win32":
         folders = [
@@ -100,7 +100,7 @@ class _PipedWindow:
         hears, self._to = map(_renumbered, os.pipe())
         self._from, speaks = map(_renumbered, os.pipe())
         ends = [(os.POSIX_SPAWN_DUP2, hears, BROWSER_READ_FD), (os.POSIX_SPAWN_DUP2, speaks, BROWSER_WRITE_FD)]
-        # The browser's output is of no use to the user; whether it runs is noticed otherwise.
+        # The browser's output is useless to the user; other checks notice whether it runs.
         quiet = [(os.POSIX_SPAWN_OPEN, one, os.devnull, os.O_RDWR, 0) for one in (0, 1, 2)]
         # The browser gets its own process group, so that Ctrl-C in a terminal only reaches localcrag, which then closes
         # it.
@@ -117,7 +117,7 @@ class _PipedWindow:
         return self._ended.is_set()
 
     def answers(self) -> bool:
-        """Return whether a page is open: a browser may refuse to start, above all when run by root."""
+        """Return whether a page is open: a browser may refuse to start, especially if root runs it."""
         return self._asked("Target.setDiscoverTargets", discover=True) is not None and bool(self._shown())
 
     def bring_to_front(self) -> bool:
@@ -155,7 +155,7 @@ class _PipedWindow:
         return self._page
 
     def _asked(self, method: str, session: str = "", **parameters: Any) -> dict[str, Any] | None:
-        """Send a command and return its result, or None if the browser is gone or rejects the command."""
+        """Send a command and return its result; None if the browser is gone or rejects the command."""
         with self._lock:
             if self.closed:
                 return None
@@ -198,7 +198,7 @@ def _renumbered(descriptor: int) -> int:
 
 
 class _WindowsWindow:
-    """A window on Windows, where child processes inherit no pipes by number."""
+    """A window on Windows, where child processes do not inherit pipes by number."""
 
     def __init__(self, command: list[str]) -> None:
         self._command, self._browser = command, subprocess.Popen(command)
@@ -223,7 +223,7 @@ class PageWindow:
     """The page at an address of this computer, shown in a window or a browser tab."""
 
     def __init__(self, address: str, folder: Path | None) -> None:
-        """`folder` is the browser profile for the window; if it is None, the page opens in a tab."""
+        """Prepare the page; `folder` is the browser profile for the window, and without it the page opens in a tab."""
         self._address, self._folder = address, folder
         self._window: _PipedWindow | _WindowsWindow | None = None
         self._lock = threading.Lock()

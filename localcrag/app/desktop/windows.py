@@ -22,8 +22,7 @@ EXTENSIONS = tuple(end for ends in FILE_TYPES.values() for end in ends)
 MAX_ICO_SIZE = 256
 ASSOCIATIONS_CHANGED = 0x08000000
 """Value of SHCNE_ASSOCCHANGED."""
-# Shortcuts are created by COM, here through PowerShell. The values are passed in the environment, so none needs
-# quoting.
+# COM creates the shortcut, here through PowerShell. The values are passed in the environment, so none needs quoting.
 SHORTCUT = """
 $link = (New-Object -ComObject WScript.Shell).CreateShortcut($env:LOCALCRAG_LINK)
 $link.TargetPath = $env:LOCALCRAG_TARGET
@@ -36,7 +35,7 @@ $link.Save()
 
 @dataclass(frozen=True, slots=True)
 class WindowsEntry:
-    """The shortcut in `programs`, a folder of the Start menu, and its icon in `own`, a folder of its own."""
+    """The shortcut in `programs`, a folder of the Start menu, and its icon in the separate folder `own`."""
 
     programs: Path
     own: Path

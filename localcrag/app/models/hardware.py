@@ -1,6 +1,6 @@
-"""Hardware: graphics processors and the installed builds that use them, CPU cores, memory, disk use.
+"""Hardware: GPUs and the installed builds that use them, CPU cores, memory, disk use.
 
-Everything is recognised by files and system calls; no driver or model library is loaded.
+Everything is recognised from files and system calls; no driver or model library is loaded.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ VENDORS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
 
 
 class Graphics(StrEnum):
-    """Interfaces for computing on a graphics processor."""
+    """Interfaces for computing on a GPU."""
 
     CUDA = "CUDA"
     METAL = "Metal"
@@ -39,7 +39,7 @@ class Graphics(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class GraphicsDevices:
-    """A kind of usable graphics processors; `names` is empty if no file names them."""
+    """GPUs of one usable kind; `names` is empty if no file names them."""
 
     graphics: Graphics
     names: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class System:
 
 
 def find_graphics(system: System | None = None) -> tuple[GraphicsDevices, ...]:
-    """Return the usable graphics processors, fastest first, recognised by the files of their drivers."""
+    """Return the usable GPUs, fastest first, recognised by the files of their drivers."""
     system = system or System()
     if system.name == "darwin":
         return (GraphicsDevices(Graphics.METAL, ("Apple silicon",)),) if system.processor == "arm64" else ()
@@ -97,7 +97,7 @@ def _vulkan(system: System) -> GraphicsDevices | None:
 
 
 def _vulkan_drivers(system: System) -> Iterator[str]:
-    """Yield the libraries of the Vulkan drivers that use a graphics processor."""
+    """Yield the libraries of the Vulkan drivers that use a GPU."""
     for folder in VULKAN_DRIVERS:
         for path in sorted((system.root / folder).glob("*.json")):
             try:
@@ -122,7 +122,7 @@ TORCH_INSTALL_PAGE = "https://pytorch.org/get-started/locally/"
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """How to use a graphics processor that is not used yet: an explanation and the command."""
+    """How to use a GPU that is not used yet: an explanation and the command."""
 
     words: str
     command: str
@@ -130,7 +130,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True)
 class GraphicsReport:
-    """The graphics processors found, in one sentence, and advice on how to use them."""
+    """The GPUs found, in one sentence, and advice on how to use them."""
 
     summary: str
     advice: tuple[Advice, ...] = ()
@@ -148,7 +148,7 @@ def report() -> GraphicsReport:
 def describe_graphics(
     there: tuple[GraphicsDevices, ...], llama: frozenset[Graphics], torch: frozenset[Graphics]
 ) -> GraphicsReport:
-    """Return the report, with advice for each package that does not use the graphics processors."""
+    """Return the report, with advice for each package that does not use the GPUs."""
     if not there:
         return GraphicsReport(
             _(
@@ -242,17 +242,17 @@ def cores() -> int:
 
 
 def workers(chosen: int) -> int:
-    """Return the number of files to read in parallel: `chosen`, or if that is 0, a number by CPU cores.
+    """Return the number of files to read in parallel: `chosen`, or if it is 0, a number based on the CPU cores.
 
     It is half the cores, because the embedding model has threads on all of them: two readers on two cores were no
-    faster than one. It is at most eight: reading PDFs took a sixth of the time of embedding them on two cores
+    faster than one. It is at most eight: on two cores, reading PDFs took a sixth of the time of embedding them
     (docs/lab/measurements.md), so eight readers keep up with an embedding model that is forty times as fast.
     """
     return chosen or max(1, min(MAX_WORKERS, cores() // 2))
 
 
 def page_workers(chosen: int) -> int:
-    """Return the number of scanned pages to read in parallel: `chosen`, or if 0, by CPU cores and memory.
+    """Return the number of scanned pages to read in parallel: `chosen`, or if 0, based on CPU cores and memory.
 
     One process with two threads is about as fast as two with one each, and takes half the memory.
     """

@@ -1,4 +1,4 @@
-"""The models to choose from: those of the built-in list, the user's own, and those on model servers.
+"""The models to choose from: models of the built-in list, the user's own, and models on servers.
 
 `ModelServers` finds models on servers and asks for approval, `ModelInstaller` downloads what is missing and then uses
 it, and `ModelLibrary` is the interface to all of them.
@@ -62,12 +62,12 @@ class ModelServers:
         now, models = self._settings.now, dict(self._found)
         for name in (now.llm, now.relevance):
             if is_served(name) and name not in models:
-                with suppress(ServerError):  # The address is not valid; the next question reports that.
+                with suppress(ServerError):  # The address is invalid; the next question reports that.
                     models[name] = _model(name, role_of(name))
         return list(models.values())
 
     def look(self, address: str = "") -> list[Model]:
-        """Return the models at an address, or those of all servers on this computer, and list them from now on.
+        """Return the models at an address, or on all servers on this computer, and list them from now on.
 
         Raises ServerError if an address is given and no model is found there.
         """
@@ -77,13 +77,13 @@ class ModelServers:
             here = [parse_server(f"http://127.0.0.1:{port}") for port in PORTS]
             with ThreadPoolExecutor(len(PORTS)) as threads:
                 found = [model for models in threads.map(self._at, here) for model in models]
-            # Servers on this computer that no longer answer are dropped; those found elsewhere stay listed.
+            # Models on this computer's servers that no longer answer are dropped; models found elsewhere stay listed.
             self._found = {name: model for name, model in self._found.items() if not _is_here(name)}
         self._found |= {model.name: model for model in found}
         return found
 
     def check_allowed(self, name: str, settings: Settings) -> None:
-        """Check that these settings allow asking the server of a model. Raises ServerNotApproved and ServerError."""
+        """Check that these settings allow using the server of a model. Raises ServerNotApproved and ServerError."""
         address = parse_server(name)
         if address.here:
             return
@@ -111,7 +111,7 @@ class ModelServers:
         self._settings.change(agreed_servers=tuple(one for one in self._settings.now.agreed_servers if one != at))
 
     def required_agreement(self, name: str) -> str:
-        """Return the sentence that the user has to agree to before the model is used; "" if none is needed."""
+        """Return the sentence that the user must agree to before the model is used; "" if none is needed."""
         address = parse_server(name)
         return "" if address.here or address.at in self._settings.now.agreed_servers else agreement(name)
 
@@ -139,11 +139,11 @@ class ModelServers:
         return Exchange(address, PURPOSES[role], server_address.read_key(address, self._settings.now.data_dir))
 
     def _at(self, address: ServerAddress, *, patient: bool = False) -> list[Model]:
-        """Return the models of a server. If `patient`, raises ServerError when it has none."""
+        """Return the models of a server. If `patient`, raise ServerError when it has none."""
         served: tuple[server_exchange.ServedModel, ...] = ()
         refused: ServerError | None = None
         try:
-            # The address of a reranker ends in its path, and no other models are listed there.
+            # The address of a reranker ends in its path, where no other models are listed.
             if role_of(address.name) is ModelRole.LLM:
                 served = server_exchange.list_models(self._to(address, ModelRole.LLM), seconds=DISCOVERY_SECONDS)
         except ServerError as error:
@@ -198,7 +198,7 @@ def _is_here(name: str) -> bool:
 
 
 MAX_DOWNLOADS = 8
-"""Parallel downloads; more than anybody starts on purpose."""
+"""Maximum number of parallel downloads; nobody starts more on purpose."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -240,7 +240,7 @@ class ModelInstaller:
         self.downloads.start(ModelDownload(name=name))
 
     def cancel(self, name: str) -> None:
-        """Cancel a download; the model, and every set that contains it, is no longer used on completion."""
+        """Cancel a download; its model, and every set that contains it, will not be used on completion."""
         self._take(name, lambda _: True)
         self.downloads.cancel([name])
 
@@ -251,7 +251,7 @@ class ModelInstaller:
         return dataclasses.replace(one, state=TaskState.DONE)
 
     def _take(self, name: str, which: Callable[[str], bool]) -> set[str]:
-        """Remove and return the wanted names that this model belongs to and that `which` accepts."""
+        """Remove and return the wanted names that include this model and that `which` accepts."""
         with self._lock:
             taken = {one for one in self._wanted if name in self._models.named(one) and which(one)}
             self._wanted -= taken
@@ -281,7 +281,7 @@ class ModelLibrary(Library):
         return [*super().models(), *self.servers.models()]
 
     def language_models(self, state: ModelState) -> list[Model]:
-        """Return the language models that are present, missing or damaged, as `state` says."""
+        """Return the language models in this state: present, missing or damaged."""
         return [model for model in self.models() if model.role is ModelRole.LLM and model.state is state]
 
     def embedded(self) -> list[str]:
@@ -293,7 +293,7 @@ class ModelLibrary(Library):
         return next((one.models for one in self.manifest.sets if one.name == name), (name,))
 
     def missing(self, name: str) -> list[str]:
-        """Return the models with this name that have to be downloaded: those of a set, or the one."""
+        """Return the models with this name that have to be downloaded: a set's models, or the single model."""
         there = {model.name for model in self.models() if model.state is ModelState.PRESENT}
         return [model for model in self.named(name) if model not in there]
 
@@ -312,7 +312,7 @@ class ModelLibrary(Library):
     def save_check(self, name: str, parts: Sequence[CheckPart], skills: Collection[Skill], day: str) -> bool:
         """Store the result of a model check. Return whether it decides what the model is used for.
 
-        It does not if the skills of the model are published. Raises SettingsError.
+        It does not if the model's skills are published. Raises SettingsError.
         """
         passed, failed = ([part.name for part in parts if part.passed is right] for right in (True, False))
         self.checks.keep(name, StoredCheck(tuple(sorted(skills)), tuple(passed), tuple(failed), day))
@@ -345,14 +345,14 @@ class ModelLibrary(Library):
         if is_served(name):
             return ModelChoice(role, self.servers.checked(name, role), None)
         path = self.path(name, role)
-        # Only checks: raises if the embedding model that the reranker shares its token embeddings with is missing.
+        # This only checks: it raises an error if the embedding model that shares its token embeddings is missing.
         self.words(name)
         known = name in {model.name for model in self.models()}
-        # A path is stored as absolute, because the next command may run in another folder.
+        # The path is stored as absolute, because the next command may run in another folder.
         return ModelChoice(role, name if known else str(path.absolute()), path)
 
     def check_allowed(self, name: str, settings: Settings) -> None:
-        """Check that these settings allow asking a model; only servers on other computers can be refused.
+        """Check that these settings allow using a model; only servers on other computers can be refused.
 
         Raises ServerNotApproved and ServerError.
         """

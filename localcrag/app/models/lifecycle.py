@@ -1,4 +1,4 @@
-"""Model life cycle: load on first use, unload when idle, stand in for missing ones, free memory.
+"""Model life cycle: load on first use, unload when idle, stand in for missing models, free memory.
 
 A loaded model is wrapped so that it can be unloaded at any time between two calls; its next call loads it again. A
 model that cannot be loaded is replaced by an object that raises the loading error whenever it is called. After
@@ -36,10 +36,9 @@ from localcrag.text.translation import gettext as _
 def freeze_objects() -> None:
     """Exclude all objects that exist now from later garbage collections: libraries, and models that stay loaded.
 
-    To find unreachable cycles, Python inspects every object: 650,000 of them take 0.2 to 0.3 s, during which no other
-    thread runs, and it does so every five minutes. Until then each question leaves a sixth of a MiB behind, and free
-    memory between live objects is never returned. Collecting only what was created since takes 2 ms. (Measured on
-    Linux, one core.)
+    To find unreachable cycles, Python inspects every object every five minutes: 650,000 objects take 0.2 to 0.3 s,
+    during which no other thread runs. Until then each question leaves a sixth of a MiB behind, and free memory between
+    live objects is never returned. Collecting only newer objects takes 2 ms. (Measured on Linux, one core.)
     """
     gc.collect()
     gc.freeze()
@@ -55,7 +54,7 @@ def free_memory() -> None:
 def free_unloaded() -> None:
     """Run a full garbage collection (including frozen objects) and return freed memory to the system."""
     settled = _is_frozen()
-    # Models that were loaded before `settle` are frozen; unloaded ones must be collected as well.
+    # Models that were loaded before `freeze_objects` are frozen; unloaded ones must be collected as well.
     gc.unfreeze()
     gc.collect()
     if settled:
@@ -68,10 +67,10 @@ def _is_frozen() -> bool:
 
 
 def trim_heap() -> None:
-    """Ask the C library to return its free pages to the system, where it can. It takes some milliseconds.
+    """Ask the C library to return its free pages to the system, if it can. It takes a few milliseconds.
 
-    Only glibc (malloc_trim) retains so much: freed blocks between blocks that are still in use. Arrays of ever-changing
-    sizes leave more of them with each question.
+    Only glibc (malloc_trim) retains so much: freed blocks between blocks in use. Arrays of varying sizes leave more of
+    them with each question.
     """
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):  # Other C libraries, such as musl, do not have this call.
@@ -88,7 +87,7 @@ class UnloadableModel(Generic[Model]):
     """
 
     def __init__(self, load: Callable[[], Model]) -> None:
-        """Load the model. Raises what `load` raises; so does any later call that has to load it again."""
+        """Load the model. Raises the errors of `load`; so does any later call that has to load the model again."""
         self._load = load
         self._loading = threading.Lock()
         self._users = 0
@@ -249,7 +248,8 @@ class MissingLanguageModel(_MissingModel):
 class MissingScorer(_MissingModel):
     """Stand-in for a reranker that could not be loaded: each call raises the ModelError of the failed load."""
 
-    # Marked as fitted, so that the run reports only the missing model and no missing calibration: nothing is scored.
+    # It is marked as fitted, so that the run reports only the missing model, not a missing calibration: nothing is
+    # scored.
     calibration: Calibration = dataclasses.replace(UNCALIBRATED, fitted=True)
 
     def logits(self, question: str, texts: Sequence[str]) -> NoReturn:
@@ -267,7 +267,7 @@ class LoadedModels:
 
     def __init__(self, settings: CurrentSettings, library: ModelLibrary, made: LazyCache) -> None:
         self._settings, self._library, self._made = settings, library, made
-        # Includes replaced models for as long as a question still refers to them.
+        # This includes replaced models for as long as a question still refers to them.
         self._unloadable: weakref.WeakSet[UnloadableModel[Any]] = weakref.WeakSet()
 
     @property
@@ -276,7 +276,7 @@ class LoadedModels:
         return self.embedder_named(self._settings.now.embedder)
 
     def embedder_named(self, name: str) -> Embedder:
-        """Return an embedding model: that of the settings, or the one that a collection was indexed with.
+        """Return an embedding model: the one in the settings, or the one that a collection was indexed with.
 
         Raises ModelError.
         """
@@ -310,7 +310,7 @@ class LoadedModels:
         return self.language_model(self._settings.now.llm)
 
     def language_model(self, name: str) -> LanguageModel:
-        """Return a language model, replacing the loaded one: memory seldom fits two. Raises ModelError."""
+        """Return a language model, replacing the loaded one, because memory rarely fits two. Raises ModelError."""
         if is_served(name):
             # A model on a server takes no memory here, so the loaded one can stay.
             served: LanguageModel = self._made.get(f"served {name}", lambda: self._library.servers.language_model(name))
@@ -369,7 +369,7 @@ class LoadedModels:
             self._made.put("scorer", scorer.emptied())
 
     def describe_hardware(self) -> str:
-        """Return a text that says what the language model runs on, as far as it is known. Loads nothing."""
+        """Describe the hardware that the language model runs on, as far as it is known. Loads nothing."""
         settings = self._settings.now
         if is_served(settings.llm):
             return _("the language model runs on its server")
@@ -403,7 +403,7 @@ class LoadedModels:
         from localcrag.models.reranker_format import load_fastest, with_shared_vocabulary  # noqa: PLC0415
 
         calibration = read_calibration(path, settings.embedder)
-        # The reranker's file comes without token embeddings; complete it with those of the embedding model.
+        # The reranker's file has no token embeddings; complete it with those of the embedding model.
         if words:
             path = with_shared_vocabulary(path, words, cache)
         wanted, threads = settings.relevance_format, settings.threads
@@ -432,7 +432,7 @@ class LoadedModels:
 
 
 CHECK_SECONDS = 20.0
-"""Seconds between two checks; models stay loaded at most this much longer than the settings say."""
+"""Seconds between two checks; models stay loaded at most this much longer than the settings specify."""
 
 
 class IdleModelUnloader(PeriodicTask):
@@ -441,7 +441,7 @@ class IdleModelUnloader(PeriodicTask):
     def __init__(
         self, models: LoadedModels, settings: CurrentSettings, *, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Count the models as used just now. `clock` returns seconds."""
+        """Count the models as just used. `clock` returns seconds."""
         self._models, self._settings, self._clock = models, settings, clock
         super().__init__(self.look, CHECK_SECONDS, "idle models")
         self._used, self._since = models.uses(), clock()
@@ -449,7 +449,7 @@ class IdleModelUnloader(PeriodicTask):
     def look(self) -> bool:
         """Unload the models if they have been idle for long enough. Return whether any was unloaded.
 
-        While models are in use, memory that their calls freed is returned to the system; otherwise it grows for days.
+        While models are in use, return the memory freed by their calls to the system; otherwise it would grow for days.
         """
         now, uses = self._clock(), self._models.uses()
         if uses != self._used or self._models.in_use():

@@ -14,7 +14,7 @@ FOLDER = Path(__file__).resolve().parent
 FIRST_QUESTIONS = ("kx30-first", "rent", "dog")
 """Ids of the first suggested questions, which the documents answer by a procedure, a table and a condition."""
 WEB_ONLY_QUESTION, UNANSWERABLE_QUESTION = "lighthouse", "wifi"
-"""Ids of suggested questions that only the web answers, and that nothing answers."""
+"""Ids of suggested questions: one that only the web answers, and one that nothing answers."""
 COLLECTION = "samples"
 """Name of the collection that the page adds the samples to."""
 DOCUMENTS = FOLDER / "documents"
@@ -26,7 +26,7 @@ def questions() -> list[str]:
 
 
 def first_questions(*, web: bool) -> list[str]:
-    """Return the suggested questions. The last one is not in the documents, but with `web` may be on the web."""
+    """Return the suggested questions. The last one is not in the documents, but with `web` it may be on the web."""
     found = _by_id()
     return [found[name] for name in (*FIRST_QUESTIONS, WEB_ONLY_QUESTION if web else UNANSWERABLE_QUESTION)]
 

@@ -1,7 +1,7 @@
-"""Layout: the sources' own lines as Markdown, in the form they have there.
+"""Layout: the sources' own lines as Markdown, in their original form.
 
-Steps are in order under their own numbers, lists and tables are whole, and sentences are in quotation marks. Text of a
-document can become bold or a list here, but never a heading, picture, link or HTML.
+Steps keep their order and numbers, lists and tables stay whole, and sentences are in quotation marks. A document's text
+can become bold or a list here, but never a heading, picture, link or HTML.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from localcrag.text.titles import heading_text
 from localcrag.text.words import one_line
 
 MORE = " … "
-"""Mark between sentences of a paragraph where something is left out."""
+"""Mark for an omission between two sentences of a paragraph."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
     """A block of a passage, or the part of it that is shown.
 
-    `pieces` is its text in pieces, each with whether it is one of the likeliest. `level` and `steps` are those of a
+    `pieces` are the pieces of its text, each with True if it is one of the likeliest. `level` and `steps` belong to a
     list item.
     """
 
@@ -43,7 +43,7 @@ class Fragment:
 
 
 def evidence_fragments(piece: Evidence, passage: Passage | None, strips: Sequence[Strip]) -> list[Fragment]:
-    """Return a piece of evidence in the blocks of its passage, or in those of its own text if it has no strips."""
+    """Return a piece of evidence as blocks of its passage, or of its own text if it has no strips."""
     if passage is None or not strips:
         return _cut(piece.text, split_blocks(piece.text), [(0, len(piece.text), False)])
     shown = _cut(passage.text, passage_blocks(passage), [(strip.start, strip.end, False) for strip in strips])
@@ -100,9 +100,9 @@ def _fragment(block: Block, pieces: Sequence[tuple[str, bool]]) -> Fragment:
 
 
 MIN_ITEMS = 2
-"""Minimum number of items or rows that make a list or a table a better answer than a sentence about it."""
+"""Minimum number of items or rows for a list or table to be a better answer than a sentence about it."""
 MIN_LINES = 3
-"""The same minimum for single lines."""
+"""Minimum number of single lines to be a better answer than a sentence about them."""
 
 _HAS_WORD = re.compile(r"\w")
 _BULLET = re.compile(r"^[-*+•‣◦▪▫●○■□◆➢✓✔–—][ \t]+")
@@ -122,7 +122,7 @@ _FENCE_END = re.compile(r"\s*(?:`{3,}|~{3,})\s*\Z")
 _CODE_SPAN = re.compile(r"`[^`\s][^`]*`")
 _CODE_SPANS = re.compile(r"(?:[^`\\]|\\[^`]|\\\Z|`[^`\s][^`]*`)*")
 _BACKSLASH = re.compile(r"\\(?![!-/:-@\[-`{-~])")
-"""A backslash that Markdown shows, because no punctuation that it could escape follows."""
+"""A backslash that Markdown shows, because the next character is not punctuation that it could escape."""
 _TABLE = (BlockKind.HEADER, BlockKind.ROW)
 
 
@@ -145,13 +145,13 @@ def markdown(fragments: Sequence[Fragment], citation: str = "", *, path: Collect
 
 
 def is_block(fragments: Sequence[Fragment]) -> bool:
-    """Return whether these are a list, a table or several lines, which say more than a sentence about them."""
+    """Return whether these are a list, a table or several lines, which are better than a sentence about them."""
     numbers = [sum(one.kind is kind for one in fragments) for kind in (BlockKind.ITEM, BlockKind.ROW, BlockKind.LINE)]
     return numbers[0] >= MIN_ITEMS or numbers[1] >= MIN_ITEMS or numbers[2] >= MIN_LINES
 
 
 def has_steps(fragments: Sequence[Fragment]) -> bool:
-    """Return whether these include a list of more than one item."""
+    """Return whether the fragments include a list of more than one item."""
     return sum(one.kind is BlockKind.ITEM for one in fragments) >= MIN_ITEMS
 
 
@@ -161,7 +161,7 @@ def listed(fragments: Sequence[Fragment]) -> list[str]:
 
 
 def strip_markdown(text: str) -> str:
-    """Return a strip as the layout shows it, without its list mark."""
+    """Return a strip in its layout, without its list mark."""
     return inline_markdown(_NUMBER.sub("", _BULLET.sub("", text, count=1), count=1))
 
 
@@ -178,13 +178,13 @@ def plain_markdown(text: str) -> str:
 
 
 def inline_markdown(text: str) -> str:
-    """Return a text as one line of Markdown that has no markup but emphasis and code."""
+    """Return a text as one line of Markdown without any markup except emphasis and code."""
     text = quotable(text)
     if not _CODE_SPANS.fullmatch(text):
-        # With a backtick that has no partner, the text around would decide what is code.
+        # If a backtick has no partner, the surrounding text would determine what is code.
         return _without_markup(text.replace("`", r"\`"))
     parts, done = [], 0
-    for code in _CODE_SPAN.finditer(text):  # Code stays as it is: nothing in it is markup.
+    for code in _CODE_SPAN.finditer(text):  # Code stays as it is, because nothing in it is markup.
         parts += [_without_markup(text[done : code.start()]), code[0]]
         done = code.end()
     return "".join([*parts, _without_markup(text[done:])])
@@ -205,7 +205,7 @@ def _render_run(kind: BlockKind, run: Sequence[Fragment], above: Fragment | None
         case BlockKind.ITEM:
             return ["\n".join(_items(run))]
         case BlockKind.ROW:
-            # A header begins a table of its own.
+            # Each header begins a new table.
             begins = [0, *(at for at, one in enumerate(run) if at and one.kind is BlockKind.HEADER), len(run)]
             return [text for start, end in pairwise(begins) for text in _table(run[start:end])]
         case BlockKind.CODE:
@@ -226,7 +226,7 @@ def _bold(text: str) -> str:
 
 
 def _text(one: Fragment, start: re.Pattern[str] | None = None) -> str:
-    """Return a fragment's text with its likeliest pieces in bold, without what `start` matches."""
+    """Return a fragment's text with its likeliest pieces in bold, and without the text that `start` matches."""
     pieces = list(one.pieces)
     if start is not None:
         pieces[0] = (start.sub("", pieces[0][0], count=1), pieces[0][1])
@@ -241,7 +241,7 @@ def _line(text: str) -> str:
     """Return a line, escaped if it would begin a Markdown block."""
     if re.match(r"\d", text):
         return _COUNTS.sub(r"\1\\\2", text)
-    # Emphasis may begin a line.
+    # Emphasis is allowed at the beginning of a line.
     return text if re.match(r"(?:\*\*|__)\S|[*_`][^*_`\s]", text) else _BLOCK_MARK.sub(r"\\", text)
 
 
@@ -272,7 +272,7 @@ def _lines(run: Sequence[Fragment], above: Fragment | None = None) -> list[str]:
 
 
 def _replies(question: str, text: str) -> bool:
-    """Return whether a line is marked as the answer to the one above; "A4: 210 x 297 mm" is not."""
+    """Return whether a line is marked as the answer to the line above; "A4: 210 x 297 mm" is not."""
     marked, asked = _REPLIES.match(text), _ASKS.match(question)
     if not marked or not (asked or _QUESTION.search(question)):
         return False
@@ -297,7 +297,7 @@ def _items(run: Sequence[Fragment]) -> Iterator[str]:
         if number:
             count = int(number[1])
             before, delimiter = latest.get(indent, (count - 1, "."))
-            # Markdown counts on from the first item of a list, so a jump in the numbers needs a new list.
+            # Markdown numbers a list from its first item on, so a jump in the numbers needs a new list.
             if count != before + 1:
                 delimiter = ")" if delimiter == "." else "."
             latest[indent] = (count, delimiter)
@@ -334,7 +334,7 @@ def _cell(text: str, *, likely: bool) -> str:
 
 
 def _code(text: str) -> str:
-    """Return code in a fence that the code cannot close."""
+    """Return code in a fence that the code itself cannot close."""
     body = remove_invisible(text).strip("\n")
     lines = body.split("\n")
     if _FENCE.match(lines[0]):
@@ -362,7 +362,7 @@ def _with_citation(parts: Sequence[str], citation: str) -> list[str]:
     if not citation or not parts:
         return list(parts)
     *others, last = parts
-    # The citation follows a table or code on a line of its own: inside, it would be cut off.
+    # After a table or code the citation gets its own line: inside them, it would be cut off.
     if last.endswith("```") or (last.startswith("|") and last.endswith(" |")):
         return [*others, last, citation]
     return [*others, f"{last} {citation}"]

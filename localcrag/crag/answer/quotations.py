@@ -1,6 +1,6 @@
 """Quotations: answers made of the sources' own sentences, next to a written answer or in its place.
 
-A small model writes one sentence where a list is needed; the sources have the list, whole and in order.
+A small model writes one sentence even if a list is needed; the sources contain the complete list in order.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from localcrag.text.translation import gettext as _
 from localcrag.text.words import one_line, overlap, split_words
 
 MAX_WORDS = 220
-"""Maximum number of quoted words. A piece is shown whole, and the most relevant piece in any case."""
+"""Maximum number of quoted words. Pieces are shown whole, and the most relevant piece in any case."""
 SHOWN_SHARE = 0.2
 """Share of the best piece's relevance below which a piece is left out as irrelevant."""
 
@@ -57,23 +57,24 @@ class Quotation:
 def select_quotations(
     task: GenerationTask, context: Context, without: Collection[int] = (), text: str = ""
 ) -> list[Quotation]:
-    """Return the evidence of passages that are CORRECT, the most relevant first, up to MOST_WORDS.
+    """Return the evidence of passages that are CORRECT, the most relevant first, up to MAX_WORDS.
 
-    Pieces with the form that the question asks for come first: a list if it asks how or for several things. If the
-    evidence is doubtful, the best strips are taken instead, and if no passage could be graded, all evidence. `without`
-    are the numbers of evidence that the answer already has. `text` is the text above: a piece that is in it word for
-    word is left out.
+    Pieces with the form that the question asks for come first: a list if it asks how, or for several things. If the
+    evidence is doubtful, the best strips are used instead; if no passage could be graded, all evidence is. `without`
+    are the numbers of evidence that the answer already has. `text` is the text above; pieces that it contains word for
+    word are left out.
     """
     relevance = {passage.id: passage.relevance for passage in task.used}
     pieces: Sequence[Evidence] = task.evidence
     if task.certainty is Certainty.DOUBTFUL:
         pieces = task.best_quotations
     elif correct := {passage.id for passage in task.used if passage.grade is Grade.CORRECT}:
-        # A correct passage has no piece if its words are kept under a less sure one; then all pieces are used.
+        # A correct passage has no piece if its words were kept as part of a less certain passage; then all pieces are
+        # used.
         pieces = [piece for piece in pieces if piece.passage in correct] or pieces
     pieces = [piece for piece in pieces if piece.n not in without]
     best = max((piece.relevance for piece in pieces), default=0.0)
-    # A comparison needs both sides, however little one of them resembles the question.
+    # A comparison needs both sides, even if one of them hardly resembles the question.
     least = 0.0 if needs_inference(task.asked.standalone) else SHOWN_SHARE * best
     shown = make_quotations([piece for piece in pieces if piece.relevance >= least], task, context, text)
 
@@ -101,7 +102,7 @@ def has_asked_form(one: Quotation, question: str) -> bool:
 
 
 def all_quotations(task: GenerationTask, context: Context) -> list[Quotation]:
-    """Return all evidence as it is shown, lone headings included, for when there is nothing else to show."""
+    """Return all evidence as it is shown, including lone headings, if there is nothing else to show."""
     return make_quotations(task.evidence, task, context, headings=True)
 
 
@@ -110,8 +111,8 @@ def make_quotations(
 ) -> list[Quotation]:
     """Return pieces of evidence as they are shown: in the blocks of their passages, without screened sentences.
 
-    A lone heading is left out unless `headings` is set. A piece is left out if `text` has all of it word for word;
-    otherwise it stays whole, because its sentences mean little without those around them.
+    A lone heading is left out unless `headings` is set. A piece is left out if `text` contains all of it word for word;
+    otherwise it stays whole, because its sentences mean little without the surrounding ones.
     """
     passages = {passage.id: passage for passage in injection.screened(task.used, context.parts.rules)}
     made_of = strips_by_piece(task.evidence, task.refinement.strips)
@@ -127,7 +128,7 @@ def make_quotations(
 
 
 def _repeats(text: str, message: str) -> bool:
-    """Return whether `message` has a sentence word for word; headings and rows never count."""
+    """Return whether `message` contains a sentence word for word; headings and rows never count."""
     words = one_line(text)
     if not message or not words.endswith((".", "!", "?")):
         return False
@@ -159,7 +160,7 @@ def source_path(section: str | None, source: Source | GradedPassage, *, titled: 
     path = section.split(SEPARATOR) if section else []
     named = _document(source)
     title = source.title or named
-    # A title that is made from the file's name says less than the name.
+    # A title made from the file's name is less informative than the name itself.
     if source.document and split_words(title) == split_words(PurePath(named).stem.replace("_", " ").replace("-", " ")):
         title = named
     return [title, *path] if titled and title not in path else path
@@ -170,9 +171,10 @@ def _document(source: Source | GradedPassage) -> str:
 
 
 def beats_any_sentence(shown: Sequence[Quotation], question: str) -> bool:
-    """Return whether the most relevant piece says more than any sentence of it, and no conclusion is needed.
+    """Return whether the most relevant piece is a better answer than any of its sentences, and no conclusion is needed.
 
-    That is true of a list, and of a table or lines if several things are asked for: one row is said in one sentence.
+    That is true of a list, and of a table or lines if the question asks for several things; a single row fits into one
+    sentence.
     """
     if not shown or needs_inference(question):
         return False
@@ -181,14 +183,14 @@ def beats_any_sentence(shown: Sequence[Quotation], question: str) -> bool:
 
 
 def is_copied_list(text: str) -> bool:
-    """Return whether an answer is not a sentence but a copied table row or several list items in one line."""
-    # Two consecutive numbers in one line are a copied list: "1. … 2. …".
+    """Return whether an answer is a copied table row, or several list items in one line, instead of a sentence."""
+    # Two consecutive numbers in one line show a copied list: "1. … 2. …".
     counted = [int(number) for number in _NUMBERED.findall(text)]
     return "|" in text or any(number + 1 in counted[at + 1 : at + 2] for at, number in enumerate(counted))
 
 
 def evidence_is_answer(task: GenerationTask, context: Context) -> bool:
-    """Return whether the evidence alone is the answer: a list is asked for that the model is too small to write."""
+    """Return whether the evidence alone is the answer: the question asks for a list, and the model is too small."""
     question = task.asked.standalone
     if Skill.ALONE in context.parts.skills or context.steps != EVERY_STEP or task.certainty is not Certainty.SURE:
         return False
@@ -202,7 +204,7 @@ def missing_lists(shown: Sequence[Quotation], answer: str, question: str) -> lis
 
 
 PASSAGE_WORDS, FAR_PASSAGE_WORDS = 150, 50
-"""Words shown around the likeliest line of a passage, and fewer words for a passage that is far from helping."""
+"""Number of words shown around the likeliest line of a passage; fewer for a passage that is far from helping."""
 LIKELY_SHARE, MAX_MARKED = 0.9, 3
 """Share of the likeliest strip's relevance that other marked strips need, and maximum number of marked strips."""
 
@@ -213,8 +215,8 @@ def render_nearest(
 ) -> str:  # fmt: skip
     """Return the likeliest passages as Markdown, each under its place and probability; below `near` only a part.
 
-    Passages must be screened and in retrieval's order, which counts as well (`best`). A passage that is evidence is
-    cited. If a passage was not cut into strips, the part with most of the question's words is shown.
+    Passages must be screened and in retrieval's order, which also counts (`best`). A passage that is evidence is cited.
+    If a passage was not cut into strips, the part with most of the question's words is shown.
     """
     shown = nearest_passages(passages)
     return "\n\n".join(_render_passage(one, strips, evidence, question=question, near=near) for one in shown)
@@ -229,7 +231,7 @@ def blank_other_text(passage: GradedPassage, strips: Sequence[Strip]) -> GradedP
 
 
 def _best_match(text: str, question: str) -> int:
-    """Return the start of the sentence, row or item with most of the question's words; the first of equal ones."""
+    """Return the start of the sentence, row or item with most of the question's words; the first one in a tie."""
     cut = split_into_strips(text, StripMode.SENTENCE, window_words=FAR_PASSAGE_WORDS)
     return max(cut, key=lambda span: overlap(question, span.text)).start if cut else 0
 
@@ -275,7 +277,7 @@ def _window(passage: GradedPassage, at: int, most: int) -> tuple[int, int]:
 
 
 def _list_start(text: str, start: int, end: int) -> int:
-    """Return the start of the list in which `start` is, or `start` itself outside lists and in one that is too long."""
+    """Return the start of the list that contains `start`, or `start` itself if there is no list or it is too long."""
     begins = start
     for block in split_blocks(text):
         if block.start > start:
@@ -292,7 +294,7 @@ def _range(cut: Sequence[Span], middle: int, most: int) -> tuple[int, int]:
     first = last = middle
     words = count_words(cut[middle].text)
     while True:
-        # Text that follows continues the span, text before only leads to it, so the following span comes first.
+        # The span after it continues the text, the span before it only leads to it, so the following span comes first.
         for other in (last + 1, first - 1):
             if 0 <= other < len(cut) and words + count_words(cut[other].text) <= most:
                 words += count_words(cut[other].text)
@@ -327,7 +329,7 @@ def _about_web(web: WebUse, settings: Settings) -> str:
 
 
 def web_note(web: WebUse) -> str:
-    """Return a note on a web search that failed or was not allowed, or an empty string."""
+    """Return a note on a web search that failed or was not allowed; "" if there is nothing to note."""
     text = ""
     if web.not_asked:
         why = _(NOT_ASKED[web.not_asked])
@@ -338,14 +340,14 @@ def web_note(web: WebUse) -> str:
 
 
 NEAR_SHARE = 0.5
-"""Share of the lower threshold at which an incorrect passage is near enough to be shown at length."""
+"""Share of the lower threshold from which an incorrect passage is near enough to be shown at length."""
 
 
 def render_task_nearest(task: GenerationTask, context: Context) -> str:
-    """Return the likeliest of the passages from which the evidence comes, as Markdown."""
+    """Return the likeliest passages of the evidence, as Markdown."""
     passages = injection.screened(task.used, context.parts.rules)
     strips = task.refinement.strips
-    if task.conflicts:  # The strips no longer include the side that lost, and it must not be shown.
+    if task.conflicts:  # The strips no longer include the side that lost, which must not be shown.
         passages = tuple(left for passage in passages if (left := blank_other_text(passage, strips)).text.strip())
     return render_nearest(task.asked.standalone, passages, strips, task.evidence)
 

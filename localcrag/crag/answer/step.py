@@ -45,7 +45,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """An answer before it is worded: the outcome, and the model's text if there is one."""
+    """An answer before its wording: the outcome, and the model's text if there is one."""
 
     outcome: Outcome
     answer: str = ""
@@ -54,16 +54,17 @@ class _Draft:
 def generate_and_verify(task: GenerationTask, context: Context) -> Flow[None]:
     """Yield the answer's pieces, how far it is backed, and Answered.
 
-    If nothing in the answer is backed, it is written once more from the best strips alone. If that fails too, the
-    sources' own words take its place if the evidence is sure to answer; otherwise the documents do not say it.
+    If nothing in the answer is backed, the model writes it once more from the best strips alone. If that fails too, the
+    sources' own words replace it if the evidence is sure to answer; otherwise the answer is that the documents do not
+    say it.
 
-    A small language model reads the best strips alone. The sources' words are shown below its answer if that leaves
-    something out. They replace the answer if the model finds none, if it is not backed in full, or if it is a sentence
-    about a list. The small model is not asked at all for a list, or if the evidence is not sure to answer.
+    A small language model reads the best strips alone. The sources' words are shown below its answer if the answer
+    leaves something out. They replace the answer if the model finds none, if the answer is not fully backed, or if it
+    is a sentence about a list. A small model is not asked at all if the question asks for a list, or if the evidence
+    may not answer.
 
-    Below the answer of a larger model are the lists that it leaves lines out of, and sentences that are more to the
-    point. If the evidence is not sure to answer, only the sentences backed in full are shown, with the likeliest
-    passages below.
+    Below the answer of a larger model come the lists that it repeats only in part, and sentences that are more to the
+    point. If the evidence may not answer, only fully backed sentences are shown, with the likeliest passages below.
     """
     draft = yield from _draft(task, context)
     text = draft.answer if draft.outcome is Outcome.WRITTEN else _worded(draft.outcome, task, context)
@@ -79,9 +80,9 @@ def generate_and_verify(task: GenerationTask, context: Context) -> Flow[None]:
 
 
 def _shows_likeliest(task: GenerationTask) -> bool:
-    """Return whether the likeliest passages are shown whole below an answer.
+    """Return whether the likeliest passages are shown in full below an answer.
 
-    They are if the evidence is not sure to answer, and no contradiction quotes them already.
+    They are if the evidence may not answer, and no contradiction quotes them already.
     """
     return task.certainty is Certainty.DOUBTFUL and not reconcile.quoted_evidence(task.conflicts)
 
@@ -132,8 +133,8 @@ ABSTAINS = frozenset({Outcome.SILENT, Outcome.NO_TIME, Outcome.NOT_WRITTEN, Outc
 def evidence_to_read(skills: Collection[Skill], refinement: Refinement) -> tuple[Evidence, ...]:
     """Return the evidence that a language model answers from; for a small model, the best strips.
 
-    These have the answer nearly as often as all evidence (docs/lab/evaluation.md), and a small model finds it there
-    more often. It reads a list or a table as a whole piece, because a single row says nothing.
+    They contain the answer nearly as often as all evidence does (docs/lab/evaluation.md), and a small model finds it
+    there more often. A list or table is read as a whole piece, because a single row means nothing.
     """
     if Skill.ALONE in skills:
         return refinement.evidence
@@ -171,7 +172,7 @@ def _draft(task: GenerationTask, context: Context) -> Flow[_Draft]:
 
 
 def _outcome_without_llm(task: GenerationTask, context: Context) -> Outcome | None:
-    """Return the outcome if the model need not be asked, or None if it has to be."""
+    """Return the outcome if the model is not needed; None if it has to be asked."""
     if not task.evidence:
         return Outcome.NO_EVIDENCE
     if task.certainty is Certainty.DOUBTFUL and not context.asks_llm_if_ambiguous:
@@ -182,15 +183,15 @@ def _outcome_without_llm(task: GenerationTask, context: Context) -> Outcome | No
 def _attempts(task: GenerationTask, context: Context) -> list[tuple[str, tuple[Evidence, ...]]]:
     """Return the attempts that the model may make, in order, each with the evidence that it reads."""
     best = best_strips(task.refinement.strips, task.evidence)
-    # Without refinement there are no best strips: plain RAG reads all that was found.
+    # Without refinement there are no best strips: plain RAG reads everything that was found.
     to_read = evidence_to_read(context.parts.skills, task.refinement) if context.steps.refine else task.evidence
-    # Where a small model is unsure, the sources' words are better than its second attempt.
+    # If a small model is unsure, the sources' words are better than its second attempt.
     once = best == to_read or _prefers_sources(task, context)
     return [(WRITING, to_read)] if once else [(WRITING, to_read), (WRITING_AGAIN, best)]
 
 
 def _prefers_sources(task: GenerationTask, context: Context) -> bool:
-    """Return whether the sources' own words are better than any text of the model that is not backed in full."""
+    """Return whether the sources' own words are better than any model text that is not fully backed."""
     return context.steps.verify and Skill.ALONE not in context.parts.skills and task.certainty is Certainty.SURE
 
 
@@ -235,7 +236,7 @@ def _verify(
     """Yield Verified, and return the support of each sentence."""
     clock = context.clock("verify")
     strictness, sources = context.settings.strictness, task.refinement.sources
-    # If the evidence is not sure to answer, a sentence that it backs in part is a guess about a guess.
+    # If the evidence may not answer, a sentence that it backs only in part is a guess about a guess.
     if strictness is Strictness.BALANCED and (_prefers_sources(task, context) or _shows_likeliest(task)):
         strictness = Strictness.STRICT
     supports = verify.verify(written, pieces, task.asked.standalone, strictness, sources)
@@ -253,7 +254,7 @@ def _removal_warnings(supports: Sequence[Support]) -> Flow[None]:
 def _silent_outcome(written: str, task: GenerationTask, context: Context) -> Outcome:
     """Return the outcome for a model that found no answer, or had no time for one.
 
-    A model misses an answer more often than the reranker sees one that is not there (docs/lab/evaluation.md). If the
+    A model misses an answer more often than the reranker sees one that does not exist (docs/lab/evaluation.md). If the
     reranker is sure, it decides.
     """
     if context.budget.spent(1.0) and not written:
@@ -264,15 +265,15 @@ def _silent_outcome(written: str, task: GenerationTask, context: Context) -> Out
 
 
 def _outcome_without_answer(task: GenerationTask) -> Outcome:
-    """Return the outcome if the model gave no answer and the evidence is not sure to have one.
+    """Return the outcome if the model gave no answer and the evidence may not contain one.
 
-    This is doubt and no denial: the model's word alone hardly shows whether evidence answers (docs/lab/evaluation.md).
+    This is doubt, not a denial: the model alone hardly shows whether evidence answers (docs/lab/evaluation.md).
     """
     return Outcome.DOUBTFUL if task.certainty is Certainty.DOUBTFUL else Outcome.SILENT
 
 
 def _with_source_words(supports: Sequence[Support], task: GenerationTask, context: Context) -> _Draft:
-    """Return an answer that is backed, with the sources' words below it if it is not enough alone."""
+    """Return a backed answer, with the sources' words below it if it is not enough alone."""
     answer, question = verify.compose(supports), task.asked.standalone
     shown = [support for support in supports if support.shown]
     text = " ".join(support.sentence for support in shown)
@@ -308,4 +309,4 @@ def _misses(text: str, task: GenerationTask, context: Context) -> bool:
     try:
         return bool(best) and verify.misses_the_point(text, best[0].text, task.asked.standalone, context.parts.scorer)
     except ModelError:
-        return False  # Without the reranker no strip is the best; its failure was reported before.
+        return False  # Without the reranker no strip is the best; its failure has been reported already.

@@ -29,7 +29,7 @@ _CLAUSES = re.compile(rf"{CLAUSE_ENDS}|[|\n]|\b(?:and|but|or|while|whereas)\b|(?
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """The numbers of a clause, their kinds of quantity, and its other words (`label`), which the numbers are about."""
+    """The numbers of a clause, their kinds of quantity, and its other words (`label`), which describe the numbers."""
 
     numbers: frozenset[str]
     kinds: frozenset[str]
@@ -37,7 +37,7 @@ class _Clause:
 
 
 def mixed_up_numbers(sentence: str, evidence: str, asked: set[str]) -> list[str]:
-    """Return the sentence's numbers that the evidence gives for something else, mixed up with another of their kind.
+    """Return the sentence's numbers that the evidence gives for something else (mixed up with others of their kind).
 
     A number is mixed up if the words around it in the sentence include all words that set another number's clause apart
     from the rest of its paragraph, and not all of those of its own clause. `asked` are the question's content words:
@@ -79,7 +79,7 @@ def _clauses(text: str) -> list[_Clause]:
 
 
 def _distinct_labels(clauses: list[_Clause]) -> list[_Clause]:
-    """Return the clauses with those words of their labels that no other clause has."""
+    """Return the clauses, keeping only the words of each label that no other clause has."""
     return [
         replace(clause, label=clause.label.difference(*(one.label for one in clauses if one is not clause)))
         for clause in clauses
@@ -87,15 +87,15 @@ def _distinct_labels(clauses: list[_Clause]) -> list[_Clause]:
 
 
 UNIT_DISTANCE = 3
-"""Words after a number that may include its unit: "20 whole working days"."""
+"""Number of words after a number that may include its unit: "20 whole working days"."""
 MAX_AMOUNT_WORDS = 1
-"""Maximum number of words other than numbers in a clause that is only an amount: its unit."""
+"""Maximum number of words, besides numbers, in a clause that is only an amount: its unit."""
 _CLAUSE = re.compile(CLAUSE_ENDS)
 _RANGE = re.compile(r"(?<![\w.,])(\d[\d.,:]*)(?: to |[-–‑/])(\d[\d.,:]*\d|\d)")
 
 
 def misattributed_numbers(sentence: str, evidence: str, asked: set[str]) -> list[str]:
-    """Return the sentence's new numbers that the evidence has with another unit or sign, or for something else."""
+    """Return the sentence's new numbers that the evidence gives with another unit or sign, or for something else."""
     new = sorted(numbers(sentence) - asked)
     mixed = mixed_up_numbers(sentence, evidence, asked) if new else []
     return [number for number in new if number in mixed or _has_other_unit(number, sentence, evidence)]
@@ -104,9 +104,9 @@ def misattributed_numbers(sentence: str, evidence: str, asked: set[str]) -> list
 def doubtful_numbers(sentence: str, evidence: str, asked: set[str]) -> list[str]:
     """Return the sentence's new numbers that the evidence has without the following word, or in an unrelated clause.
 
-    A small model that has to answer with a number takes any: "2024", out of "booked fourteen days before departure;
-    tickets bought later cost 38 per cent more, as the bookings of 2024 show". This is only a doubt: a model that turns
-    a table row into a sentence adds words of its own.
+    A small model that has to answer with a number may take any number: "2024" from "booked fourteen days before
+    departure; tickets bought later cost 38 per cent more, as the bookings of 2024 show". This is only a doubt, because
+    a model that turns a table row into a sentence adds words of its own.
     """
 
     def doubtful(number: str) -> bool:
@@ -119,7 +119,7 @@ def doubtful_numbers(sentence: str, evidence: str, asked: set[str]) -> list[str]
 
 
 def _has_other_unit(number: str, sentence: str, evidence: str) -> bool:
-    """Return whether the evidence has the number only with another sign, in another range, or with another unit.
+    """Return whether the evidence gives the number only with another sign, in another range, or with another unit.
 
     A unit is the word right after a number: "14 days", "27 nations". In a table the unit is in the header. If the word
     before a number names it ("box 3 holds …"), or if the number is a name with a digit, the word after it is not a
@@ -136,17 +136,18 @@ def _has_other_unit(number: str, sentence: str, evidence: str) -> bool:
     behind = {unit for follow in near for unit in follow}
     if units & behind:
         return False
-    # A known unit is another one if the evidence has a known unit there, or this unit nowhere, not even in a header.
+    # A known unit differs if the evidence has another known unit there, or lacks this unit everywhere, even in a
+    # header.
     if units & KINDS.keys():
         return bool(behind & KINDS.keys()) or not units & set(words)
-    # Any other word is another unit if the evidence counts other things in it, or always gives this number a known
+    # Any other word differs as a unit if the evidence counts other things in it, or always gives this number a known
     # unit.
     other_units = {unit for at, word in enumerate(words) if _is_amount(word) for unit in words[at + 1 : at + 2]}
     return bool(units & other_units) or all(KINDS.keys() & set(follow) for follow in near)
 
 
 def _in_other_range(number: str, sentence: str, evidence: str) -> bool:
-    """Return whether the sentence has a range that begins with the number, and the evidence only others that do."""
+    """Return whether the evidence only has other ranges that begin with the number than the sentence has."""
     own, others = ({b for a, b in _RANGE.findall(text) if a == number} for text in (sentence, evidence))
     return bool(own and others and not own & others)
 
@@ -172,7 +173,7 @@ def _words_before(number: str, text: str) -> set[str]:
 
 
 def _up_to_second_number(words: Sequence[str]) -> list[str]:
-    """Return words without any number after the first, which alone can be the other end of a range."""
+    """Return the words up to the second number; the first number may be the other end of a range."""
     first = next((word for word in words if word[0].isdigit()), None)
     return [word for word in words if word == first or not word[0].isdigit()]
 
@@ -190,7 +191,7 @@ def _neighbours(number: str, text: str) -> set[tuple[str, str]]:
 
 
 def _is_off_topic(number: str, evidence: str, asked: set[str]) -> bool:
-    """Return whether the number is only in clauses that are beside the point of the question.
+    """Return whether the number occurs only in clauses that are irrelevant to the question.
 
     Such a clause has less than half as many of the question's words as the best clause of its sentence.
     """
@@ -206,7 +207,7 @@ def _is_off_topic(number: str, evidence: str, asked: set[str]) -> bool:
 
 
 def _amount_clauses(sentence: str) -> list[set[str]]:
-    """Return the words of each clause; a lone amount belongs to the clause before: "two months' rent, 1,680 euros"."""
+    """Return each clause's words; a lone amount belongs to the clause before it: "two months' rent, 1,680 euros"."""
     found: list[set[str]] = [set()]
     for clause in _CLAUSE.split(sentence):
         words = content_words(clause)
@@ -218,7 +219,7 @@ def _amount_clauses(sentence: str) -> list[set[str]]:
 
 
 NEAR_SHARE = 0.75
-"""Minimum share of the nearest sentence's matching words for another sentence of the evidence to be near as well."""
+"""Share of the nearest sentence's matching words from which another sentence of the evidence is near as well."""
 
 _STATEMENTS = re.compile(rf"{CLAUSE_ENDS}|:(?=\s)|\b(?:and|but|or|because|since|unless)\b")
 _DENIAL_CLAUSES = re.compile(rf"{CLAUSE_ENDS}|:(?=\s)")
@@ -231,10 +232,10 @@ _CONCLUDED_NO = re.compile(r"(?i)^\W*no\b(?:\s*[,.:;!–—]|\s+-(?=\s)|\s+(?=(?
 
 
 def denial_backing(sentence: str, evidence: str) -> Backing:
-    """Return how far the evidence backs what the sentence denies.
+    """Return how far the evidence backs the sentence's negations.
 
-    Each clause that denies something is compared with the sentences of the evidence nearest to it. If none of them
-    denies anything, the clause is backed partly if one of them sets limits ("only", "except"), and else not at all.
+    Each negative clause is compared with the sentences of the evidence nearest to it. If none of them is negative, the
+    clause is partly backed if one of them sets limits ("only", "except"), and otherwise not at all.
     """
     found = Backing.SUPPORTED
     no = concluded_no().match(sentence)
@@ -256,13 +257,13 @@ def denial_backing(sentence: str, evidence: str) -> Backing:
 
 
 def denies(text: str) -> bool:
-    """Return whether a text denies anything."""
+    """Return whether a text contains a negation."""
     known = current_lexicon()
     return (known.denies if known else _NEGATION).search(text) is not None
 
 
 def concluded_no() -> re.Pattern[str]:
-    """Return the pattern of a "no" that begins a sentence, in the language of the question."""
+    """Return the pattern for a "no" that begins a sentence, in the language of the question."""
     known = current_lexicon()
     return known.leading_no_pattern if known else _CONCLUDED_NO
 
@@ -287,10 +288,10 @@ def nearest_sentence(words: set[str], evidence: str) -> str:
 
 MIN_NEW_SHARE = 0.6
 """Minimum share of a sentence's new content words, those not in the question, that the evidence must contain to back
-it; HELD is the same for all content words. Repeating the question is no answer. Both were chosen by hand on 120
-questions of SQuAD 2.0 dev, half of them without an answer."""
+it; SUPPORTED_SHARE is the minimum for all content words. Repeating the question is not an answer. Both were chosen
+on 120 questions of SQuAD 2.0 dev, half of them without an answer."""
 MIN_PARTLY_SHARE, MIN_PARTLY_NEW_SHARE = 0.6, 0.4
-"""The same two shares for backing a sentence partly."""
+"""The same two minimum shares for a sentence to be partly backed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +309,7 @@ def judge(sentence: str, evidence: str, question: str, title: str) -> SupportJud
     sentence = _drop_concluded_no(sentence, evidence, question)
     own, held = content_words(sentence), content_words(evidence)
     share = len(own & held) / len(own)
-    # A title says what the evidence is about and states no facts, so only words of the question may be found in it.
+    # A title tells what the evidence is about but states no facts, so it can only supply words of the question.
     about = content_words(title) & content_words(question)
     if why := _refutation(sentence, evidence, question, about):
         return SupportJudgement(Backing.NOT, share, why)
@@ -318,7 +319,7 @@ def judge(sentence: str, evidence: str, question: str, title: str) -> SupportJud
 
 
 def _refutation(sentence: str, evidence: str, question: str, about: set[str]) -> str:
-    """Return why the evidence does not back the sentence at all, or an empty string."""
+    """Return the reason why the evidence does not back the sentence at all, or an empty string."""
     own, held, asked = content_words(sentence), content_words(evidence) | about, content_words(question)
     new = own - asked
     if not new:
@@ -344,7 +345,7 @@ def _says_otherwise(sentence: str, evidence: str, question: str) -> str:
 
 
 def _doubt(sentence: str, evidence: str, question: str, about: set[str]) -> str:
-    """Return the part of the sentence that the evidence does not back, or an empty string if it backs all of it."""
+    """Return which part of the sentence the evidence does not back, or an empty string if it backs everything."""
     own, held, asked = content_words(sentence), content_words(evidence) | about, content_words(question)
     new = own - asked
     if len(own & held) < SUPPORTED_SHARE * len(own) or len(new & held) < MIN_NEW_SHARE * len(new):
@@ -358,10 +359,10 @@ def _doubt(sentence: str, evidence: str, question: str, about: set[str]) -> str:
 
 
 def _drop_concluded_no(sentence: str, evidence: str, question: str) -> str:
-    """Return a sentence without its first "no", if that is a conclusion from something else that the evidence says.
+    """Return a sentence without its leading "no", if that is a conclusion from the evidence.
 
-    "Does it last 24 months?" – "No, it lasts 12 months." If the evidence has all that was asked, the "no" denies it and
-    stays.
+    "Does it last 24 months?" – "No, it lasts 12 months." If the evidence has everything that the question asks about,
+    the "no" denies it and stays.
     """
     rest = concluded_no().sub("", sentence, count=1)
     if rest == sentence or not content_words(rest) or not asks_yes_or_no(question):
@@ -373,7 +374,7 @@ def _drop_concluded_no(sentence: str, evidence: str, question: str) -> str:
 def _confirms_question(sentence: str, evidence: str, question: str) -> bool:
     """Return whether a sentence in the question's own words answers it.
 
-    This is so if the question asks for yes or no and the evidence says the same.
+    It does if the question asks for yes or no and the evidence says the same.
     """
     own = content_words(sentence)
     near = nearest_sentence(own, evidence)
@@ -382,17 +383,17 @@ def _confirms_question(sentence: str, evidence: str, question: str) -> bool:
 
 
 def concludes_yes(sentence: str, evidence: str, question: str) -> bool:
-    """Return whether the evidence backs a "yes": it has all that a yes-or-no question asks and denies nothing."""
+    """Return whether the evidence backs a "yes": it has all words of a yes-or-no question and no negation."""
     near = nearest_sentence(content_words(sentence), evidence)
     same = content_words(question) <= content_words(near) and not denies(near) and not denies(sentence)
     return same and asks_yes_or_no(question)
 
 
 def _other_subjects(sentence: str, evidence: str, question: str) -> str:
-    """Return the names to which the evidence gives the sentence's new facts, if the sentence has other names.
+    """Return the names that have the sentence's new facts in the evidence, if the sentence has other names.
 
-    "The limit in Gdynia is 195 euros" has all its words in a table whose row with 195 is London's. If a sentence of the
-    evidence has the facts and no other name, it is taken to continue about the name in the sentence before.
+    All words of "The limit in Gdynia is 195 euros" may be in a table whose row with 195 is London's. If a sentence of
+    the evidence has the facts but no other name, it is assumed to continue about the previous sentence's name.
     """
     asked = content_words(question)
     own, known = content_words(sentence), names(evidence)
@@ -400,7 +401,7 @@ def _other_subjects(sentence: str, evidence: str, question: str) -> str:
     named = names(sentence) | (own & known) | wanted
     facts, whom = (numbers(sentence) | named) - asked, named & asked
     parts = [part.text for part in split_sentences(evidence)] if facts and whom else []
-    # If the name that is asked about begins a sentence, the first words of other sentences are names as well.
+    # If the name in the question begins a sentence, the first words of other sentences are names as well.
     first = [_first_name(part) for part in parts]
     begins = any(name & wanted for name in first)
     others: set[str] = set()

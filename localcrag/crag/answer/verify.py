@@ -1,16 +1,16 @@
-"""Verify: citations of an answer, the support of each sentence, and whether it answers the question.
+"""Verify an answer: its citations, the support of each sentence, and whether it answers the question.
 
-A small model writes fluent sentences with wrong numbers in them. Verification compares words, numbers and names, and
-which of them the evidence has together; it does not compare meanings. So it can doubt a sentence that is right, which
-is then shown as doubtful or replaced by a quotation. It does not show a sentence as backed if the evidence says
+A small model writes fluent sentences with wrong numbers. Verification compares words, numbers and names, and which of
+them occur together in the evidence; it does not compare meanings. So it can doubt a correct sentence, which is then
+shown as doubtful or replaced by a quotation. It is built not to show a sentence as backed if the evidence says
 something else.
 
 A sentence can be backed and still miss the point: "BSkyB gained 400,000 subscribers within two months" is in the
 evidence and does not say how many there were in 1994. Therefore the reranker also compares the answer with the best
 sentence of the evidence.
 
-Web addresses are checked too. An address that a model puts together may carry the question to a stranger's server; an
-address that is in the evidence, letter by letter, carries nothing.
+Web addresses are checked too. An address that a model makes up may carry the question to a stranger's server; an
+address that is copied from the evidence letter by letter cannot.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PREFACE = re.compile(
     r"(?i)^(?:the )?(?:answer|evidence)(?: to (?:this|the) question)?(?: provided)?"
     r"(?: (?:is|shows|says|states|suggests|indicates))?(?::| that\b)\s*"
 )
-"""Words that small models put before an answer; they say nothing, and would count as words without backing."""
+"""Words that small models put before an answer; they have no content, and would count as words without backing."""
 
 
 def without_preface(text: str) -> str:
@@ -53,14 +53,14 @@ def with_citations(sentence: str, numbers: Sequence[int], note: str) -> str:
 
 
 def attach_citations(answer: str) -> str:
-    """Return the answer with citations behind a full stop moved before it: "x. [1]" is one sentence, not two."""
+    """Return the answer with citations moved before their full stop: "x. [1]" is one sentence, not two."""
     return re.sub(r"([.!?])((?:\s*\[\d[\d, ]*\])+)", r"\2\1", answer)
 
 
 LEFT_OUT = "(address left out)"
 _ADDRESS = re.compile(r"(?i)(?:\bhttps?:|\bwww\.|(?<!\w)//)[^\s<>()\[\]“”\"']+")
 _SENTENCE_END = ".,;:!?*_`’。…"
-"""Characters after an address that are not part of it, including marks of Markdown."""
+"""Characters after an address that do not belong to it, including Markdown marks."""
 
 
 def remove_unknown_addresses(answer: str, evidence: Sequence[Evidence]) -> str:
@@ -77,7 +77,7 @@ def remove_unknown_addresses(answer: str, evidence: Sequence[Evidence]) -> str:
 
 
 def addresses(text: str) -> list[str]:
-    """Return the web addresses in a text, without the end of a sentence after them."""
+    """Return the web addresses in a text, without sentence punctuation after them."""
     return [found.rstrip(_SENTENCE_END) for found in _ADDRESS.findall(text)]
 
 
@@ -94,7 +94,7 @@ SHOWN = {
     Strictness.BALANCED: (Backing.SUPPORTED, Backing.PARTLY),
     Strictness.LENIENT: tuple(Backing),
 }
-"""How far a sentence has to be backed to be shown, for each strictness."""
+"""How well a sentence must be backed to be shown, for each strictness."""
 
 
 def verify(
@@ -102,9 +102,9 @@ def verify(
 ) -> tuple[Support, ...]:
     """Return the sentences of the answer, each with its support, its evidence, and whether it is shown.
 
-    `sources` are those of the evidence. Their titles count as well: a manual of the KX-40 need not name the KX-40
-    again. A citation that the model wrote stays if that evidence backs the sentence as well as any other; otherwise it
-    is repaired. Sentences without a content word are left out.
+    `sources` are the sources of the evidence. Their titles count as well: a manual for the KX-40 need not repeat that
+    name. A citation that the model wrote stays if no other evidence backs the sentence better; otherwise it is
+    corrected. Sentences without a content word are left out.
     """
     text = attach_citations(answer)
     titles = {source.id: source.title or "" for source in sources}
@@ -123,7 +123,7 @@ def claims(answer: str) -> list[Span]:
 
 
 def _with_yes(supports: Sequence[Support], evidence: Sequence[Evidence], question: str) -> list[Support]:
-    """Return the sentences, with a lone "Yes." joined to the next one if that says yes to the question.
+    """Return the sentences, with a lone "Yes." joined to the next one if that affirms the question.
 
     A "Yes." has nothing to compare, so it is removed like any other sentence unless it is joined.
     """
@@ -151,7 +151,7 @@ def is_answer(supports: Sequence[Support]) -> bool:
 
 
 def compose(supports: Sequence[Support]) -> str:
-    """Return the shown sentences as an answer, cited, and marked if they are not backed in full."""
+    """Return the shown sentences as an answer with citations and marks on sentences that are not fully backed."""
     parts = []
     for support, sentence in _renumbered(supports):
         text = with_citations(sentence, support.citations, MARKS[support.backing])
@@ -160,7 +160,7 @@ def compose(supports: Sequence[Support]) -> str:
 
 
 def _renumbered(supports: Sequence[Support]) -> Iterator[tuple[Support, str]]:
-    """Yield the sentences that are shown; if some steps were removed, the others are numbered again."""
+    """Yield the shown sentences; if some steps were removed, renumber the others."""
     begins = [support for support in supports if support.starts_line or support is supports[0]]
     steps = [support for support in begins if _STEP.match(support.sentence)]
     gaps = any(not step.shown for step in steps)
@@ -201,7 +201,7 @@ def _support(
 def _weigh(judgement: SupportJudgement, relevance: float, most: float) -> SupportJudgement:
     """Return the judgement, one step lower if other evidence is far more relevant to the question.
 
-    The evidence may say the sentence about something else, such as the fee for a bicycle when a car was asked about.
+    The evidence may state this about something else, such as the fee for a bicycle when the question is about a car.
     """
     if relevance >= RELEVANT_SHARE * most or judgement.backing is Backing.NOT:
         return judgement
@@ -211,13 +211,13 @@ def _weigh(judgement: SupportJudgement, relevance: float, most: float) -> Suppor
 
 
 MISS_LOG_ODDS = 1.0
-"""Minimum distance in log-odds from the best sentence down to an answer that misses the point. Of 36 answers of the
-embedded model that were backed in full, 5 of the 8 beyond this were wrong, and 3 of the 28 within it (by hand,
-docs/lab/evaluation.md)."""
+"""Minimum distance in log-odds from the best sentence down to an answer that misses the point. Of 36 fully backed
+answers of the embedded model, 5 of the 8 beyond this distance were wrong, and 3 of the 28 within it
+(docs/lab/evaluation.md)."""
 
 
 def says_all(answer: str, best: Sequence[str], question: str) -> bool:
-    """Return whether an answer has all the facts of these sentences, apart from those in the question."""
+    """Return whether an answer has all the facts of these sentences, apart from facts in the question."""
     facts = {word for text in best for word in content_words(text)} - content_words(question)
     return facts <= content_words(answer)
 

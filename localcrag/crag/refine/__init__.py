@@ -1,1 +1,1 @@
-"""Refine: cut passages into strips, and make evidence of those that matter."""
+"""Refine: cut passages into strips, and turn the relevant strips into evidence."""

@@ -1,6 +1,6 @@
-"""Completeness: keep what a kept strip is not understood without, and drop duplicates.
+"""Completeness: keep the context that kept strips need, and drop duplicates.
 
-A row says nothing without its table's header, a single step is not a procedure, and a rule without its exception is
+A row means nothing without its table's header, a single step is not a procedure, and a rule without its exception is
 another rule. The only scores that this module uses are those of the strips.
 """
 
@@ -21,14 +21,14 @@ from localcrag.text.question_form import asks_for_list, asks_how
 from localcrag.text.words import content_words, split_words
 
 MIN_WORDS = 3
-"""Words below which a text ("Yes.", a heading, "Total: 5") says something only in its own place."""
+"""Number of words below which a text ("Yes.", a heading, "Total: 5") has meaning only in its own place."""
 SAME_SHARE = 0.9
-"""Share of the longer text's words that the shorter one must have, in the same order."""
+"""Share of the longer text's words that the shorter text must have, in the same order."""
 SENSE_CHANGING_WORDS = frozenset(
     "not no never none nobody nothing neither nor without hardly barely only unless except if may might could should "
     "must almost nearly about".split()
 )
-"""Words that change what a sentence says."""
+"""Words that change the meaning of a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class Wording:
 
 
 def are_duplicates(one: Wording, other: Wording) -> bool:
-    """Return whether two texts have the same words, or one of them has a few harmless words more.
+    """Return whether two texts have the same words, except that one of them may have a few harmless words more.
 
     A number, a name or a word like "not" is never harmless, and no word may replace another: "rose" and "fell" make two
     statements of any sentence.
@@ -67,7 +67,7 @@ def are_duplicates(one: Wording, other: Wording) -> bool:
 
 
 def _in_order(shorter: list[str], longer: list[str]) -> bool:
-    # `in` uses up the iterator, so each word is looked for after the one before it.
+    # `in` consumes the iterator, so each word must come after the previous one.
     left = iter(longer)
     return all(word in left for word in shorter)
 
@@ -75,11 +75,11 @@ def _in_order(shorter: list[str], longer: list[str]) -> bool:
 CountTokens = Callable[[Sequence[str]], list[int]]
 
 STEPS_SHARE, STEPS = 1 / 3, 2
-"""Share, or number, of a procedure's steps that have to be kept for all of them to be kept."""
+"""Share, or number, of a procedure's steps that must be kept for all of them to be kept."""
 ITEMS_SHARE = 1 / 2
-"""The same share for the items of a list, or the rows of a table."""
+"""Share of a list's items, or a table's rows, that must be kept for all of them to be kept."""
 SECTION_SHARE, SECTION_WORDS = 0.7, 40
-"""Share of a passage's words that have to be kept for the rest to be kept, and minimum words of such a passage."""
+"""Share of a passage's words that must be kept for the rest to be kept, and minimum words of such a passage."""
 MAX_BEFORE = 2
 """Maximum number of sentences that are kept because a later one points back to them."""
 
@@ -100,7 +100,7 @@ _NARROWS = re.compile(
 )
 _QUESTION = re.compile(r"\?[\"'”’)*_]*\Z")
 _LABEL = re.compile(r"(\*\*|__)(?:(?!\1).){1,60}\1[.:]?\Z")
-"""The name of a paragraph, in bold at its beginning."""
+"""A paragraph's name, in bold at its beginning."""
 _ANSWER = re.compile(r"^[*_]*(?:A|Answer)[*_]*[:.)]")
 
 
@@ -113,7 +113,7 @@ def complete(
     count_tokens: CountTokens,
     whole: Sequence[Passage] = (),
 ) -> tuple[Strip, ...]:
-    """Return the strips, keeping also what belongs to the kept ones, as long as all have at most `tokens`.
+    """Return the strips, also keeping those that the kept ones need, up to a total of `tokens` tokens.
 
     Units of the most relevant strips come first: headings, headers and neighbouring sentences, then rows that the
     question names, then whole lists, then the little that is left of a passage. A list is completed as a whole or not
@@ -163,7 +163,7 @@ class _Closure:
         self._asked = content_words(question)
         self._how, self._several = asks_how(question), asks_for_list(question)
         self._first = frozenset(place for place, strip in enumerate(strips) if strip.kept)
-        # Strips that only a limit left out are relevant as well.
+        # Strips that were dropped only by a limit are relevant as well.
         limited = {place for place, strip in enumerate(strips) if strip.reason in _LIMITED}
         self._relevant = self._first | limited
         self._kept = set(self._first)
@@ -187,7 +187,7 @@ class _Closure:
         return tuple(strips)
 
     def companions(self, own: _PassageStrips) -> Iterator[Unit]:
-        """Yield, for each kept strip, what it is not understood without: headings, header, the sentences around it."""
+        """Yield the context that each kept strip needs: headings, header, and neighbouring sentences."""
         first_by_block = {own.parts[number].block: own.places[number] for number in reversed(own.numbers)}
         leads = {part.group: place for place, part in zip(own.places, own.parts, strict=True) if part.leads}
         for number in own.numbers:
@@ -202,13 +202,13 @@ class _Closure:
             if over:
                 yield relevance, over
             named = self._under(number, own)
-            # A relevant heading stands for the text under it.
+            # A relevant heading represents the text under it.
             self._named.update(own.places[other] for other in named)
             if around := [*_before(number, own), *_after(number, own), *named]:
                 yield relevance, [own.places[other] for other in around]
 
     def _under(self, number: int, own: _PassageStrips) -> list[int]:
-        """Return the first strip under a kept heading, if nothing else under it is kept."""
+        """Return the first strip under a kept heading, if no other strip under it is kept."""
         if own.parts[number].kind is not BlockKind.HEADING:
             return []
         block = own.parts[number].block
@@ -230,7 +230,7 @@ class _Closure:
                 yield max(strip.relevance for strip in own.strips), [own.places[n] for n in (*header, number)]
 
     def lists(self, own: _PassageStrips) -> Iterator[Unit]:
-        """Yield lists and tables of which enough is kept, or that have the form which the question asks for."""
+        """Yield lists and tables of which enough is kept, or that have the form that the question asks for."""
         for group in dict.fromkeys(part.group for part in own.parts if part.group is not None):
             members = [number for number in own.numbers if own.parts[number].group == group]
             kept = [number for number in members if own.places[number] in self._first | self._named]
@@ -244,7 +244,7 @@ class _Closure:
         kept = {own.parts[number].block for number in relevant if not own.parts[number].leads}
         table = own.parts[members[-1]].kind is BlockKind.ROW
         if table:
-            # A header that is relevant without any relevant row stands for all rows.
+            # A relevant header without any relevant row represents all rows.
             return not kept or len(kept) >= ITEMS_SHARE * len(blocks)
         led = any(own.parts[number].leads for number in relevant)
         if led or self._how or (self._several and bool(kept)):
@@ -262,7 +262,7 @@ class _Closure:
 
 
 def _before(number: int, own: _PassageStrips) -> list[int]:
-    """Return the sentences that a strip points back to: one, or two if that one points back as well."""
+    """Return the sentences that a strip points back to: one, or two if that sentence also points back."""
     found: list[int] = []
     while number > 0 and len(found) < MAX_BEFORE:
         text, before = own.strips[number].text, own.strips[number - 1].text

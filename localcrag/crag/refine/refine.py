@@ -1,8 +1,8 @@
 """Refinement: passages become strips, strips become evidence (CRAG, section 4.4).
 
-strips.py cuts a passage. First its relevance decides whether a strip is kept. Then the other kept strips count: there
-are limits on number and tokens, repetitions are dropped, and completeness.py adds strips without which the kept ones
-are not understood. Every strip records the reason for its fate.
+strips.py cuts a passage. First, its relevance decides whether a strip is kept. Then limits on number and tokens apply,
+repetitions are dropped, and completeness.py adds strips that the kept ones need as context. Every strip records why it
+was kept or dropped.
 """
 
 from __future__ import annotations
@@ -30,14 +30,15 @@ from localcrag.records.protocols import Scorer, Vectors
 
 KEPT_REASONS = frozenset({StripReason.KEPT, StripReason.BEST, StripReason.RETENTION, StripReason.KEY_POINT})
 MAX_BEST_STRIPS, BEST_SHARE, QUOTED_SHARE = 2, 0.95, 0.3
-"""Number of strips that represent all evidence, and the two shares of the best one's relevance that a second one needs:
-to count as nearly as relevant, and to be quoted next to it (how often they hold the answer: docs/lab/evaluation.md)."""
+"""Number of strips that represent all evidence, and two shares of the best strip's relevance that a second strip
+needs: to count as nearly as relevant, and to be quoted next to it (for how often they contain the answer, see
+docs/lab/evaluation.md)."""
 WEAKEST_SHARE = 0.05
-"""Share of the most relevant strip's relevance below which a strip is irrelevant, however low the threshold is: a sure
-passage also speaks of other things. With the place head of relevance-v2, 0.94 of the needed lines are above it, and
-0.62 of the words (70 questions on everyday/dev, before what completeness.py adds)."""
+"""Share of the most relevant strip's relevance below which a strip is irrelevant, however low the threshold is: a
+clearly relevant passage also mentions other things. With the place head of relevance-v2, 0.94 of the needed lines
+are above it, and 0.62 of the words (70 questions on everyday/dev, before completeness.py adds strips)."""
 MIN_MEAN_LENGTH = 1e-6
-"""Minimum length of a mean of unit vectors; a shorter one is a rounding error and has no direction."""
+"""Minimum length of a mean of unit vectors; a shorter mean is a rounding error and has no direction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +83,7 @@ def refine(
 def complete_evidence(
     question: str, passages: Sequence[GradedPassage], limited: Sequence[Strip], rules: RefineRules
 ) -> Refinement:
-    """Return the strips within the limits, completed with what the kept ones need, and their evidence.
+    """Return the strips within the limits, plus those that the kept ones need, and their evidence.
 
     If no passage is graded correct, the nearest are kept whole, because it is just as doubtful which of their lines
     answers.
@@ -111,8 +112,8 @@ def by_relevance(strips: Sequence[Strip], rules: RefineRules) -> list[StripReaso
     """Return each strip's fate by its relevance alone: KEPT, RETENTION, BEST or BELOW.
 
     The best strip of a passage is always kept. If fewer than the share `retention` of a passage's strips reach the
-    threshold, it is lowered for that passage until they do, or to `lowest`. Neither falls below WEAKEST_SHARE of the
-    most relevant strip's relevance. If the threshold is 0, all strips are kept.
+    threshold, the threshold is lowered for that passage until they do, or to `lowest`. It never falls below
+    WEAKEST_SHARE of the most relevant strip's relevance. If the threshold is 0, all strips are kept.
     """
     weakest = WEAKEST_SHARE * max((strip.relevance for strip in strips), default=0.0) if rules.threshold else 0.0
     rules = dataclasses.replace(rules, threshold=max(rules.threshold, weakest), lowest=max(rules.lowest, weakest))
@@ -138,7 +139,7 @@ def by_relevance(strips: Sequence[Strip], rules: RefineRules) -> list[StripReaso
 
 def _lowered(relevances: Sequence[float], rules: RefineRules) -> float:
     """Return the threshold for a passage whose strips have these relevances."""
-    # A rounding error in the product (0.1 * 30 is a little more than 3) must not call for one strip more.
+    # A rounding error in the product (0.1 * 30 is slightly more than 3) must not require one strip more.
     needed = math.ceil(rules.retention * len(relevances) - 1e-9)
     if needed == 0:
         return rules.threshold
@@ -173,7 +174,7 @@ def apply_limits(strips: Sequence[Strip], fates: Sequence[StripReason], rules: R
         if over and not first:
             final[place] = over
             continue
-        # It stays only because it is the first of its passage; a key point keeps its own reason.
+        # It stays only because it is the first strip of its passage; a key point keeps its own reason.
         if over and final[place] is not StripReason.KEY_POINT:
             final[place] = StripReason.BEST
         kept.append(place)
@@ -201,7 +202,7 @@ def mean_embedding(vectors: Vectors, relevances: Sequence[float]) -> Vectors:
 
 
 def whole_passages(passages: Sequence[GradedPassage], most: int) -> Refinement:
-    """Return the `most` most relevant passages whole, for lack of scores or time; ties stay in the order given."""
+    """Return the `most` most relevant passages whole, if there are no scores or no time; ties keep the order given."""
     best = sorted(passages, key=lambda passage: -passage.relevance)[:most]
     fates = (StripReason.OVER_CAP, StripReason.WHOLE)
     strips = tuple(passage_strip(one, (0, len(one.text)), fates, kept=one in best) for one in passages)
@@ -232,7 +233,7 @@ def recompose(
 def best_strips(
     strips: Sequence[Strip], evidence: Sequence[Evidence], *, share: float = BEST_SHARE
 ) -> tuple[Evidence, ...]:
-    """Return the most relevant kept strip, and a second one if it has a `share` of its relevance, each as evidence."""
+    """Return the most relevant kept strip, and a second one if it is relevant enough (`share`), each as evidence."""
     best = single_strips(strips, evidence)[:MAX_BEST_STRIPS]
     return tuple(piece for piece in best if piece.relevance >= share * best[0].relevance)
 
@@ -250,7 +251,7 @@ def single_strips(strips: Sequence[Strip], evidence: Sequence[Evidence]) -> list
 def reading_order(passages: Sequence[GradedPassage]) -> list[GradedPassage]:
     """Return the passages by their document's best relevance, and within a document by position.
 
-    Documents that are equally relevant stay in the order given.
+    Equally relevant documents keep the order given.
     """
     best: dict[str, float] = {}
     for passage in passages:
@@ -265,7 +266,7 @@ def _document_key(passage: GradedPassage) -> str:
 
 
 def apply_choice(strips: Sequence[Strip], passages: Sequence[GradedPassage], choice: Choice) -> Refinement:
-    """Return the strips with the choice applied, and the evidence that they make of the passages."""
+    """Return the strips with the choice applied, and the resulting evidence of the passages."""
     chosen = tuple(_with_choice(strip, choice.of(strip)) for strip in strips)
     named = {strip.passage for strip in chosen}
     return Refinement(chosen, *recompose([passage for passage in passages if passage.id in named], chosen))

@@ -1,9 +1,9 @@
-"""The step `refine`: passages become strips, and the strips that matter become evidence.
+"""The step `refine`: passages become strips, and the relevant strips become evidence.
 
-Strips are picked by relevance (refine.py), or by key points that the language model writes. Key points only point at
-strips: the evidence stays the passage's own words, so that quotations are quotations and citations lead to them. A
-point is dropped if its words, numbers or names are not in the passage. If the model fails on a passage, refine.py picks
-its strips.
+Strips are selected by relevance (refine.py), or by key points that the language model writes. Key points only refer to
+strips: the evidence consists of the passage's own words, so quotations are literal and citations lead to them. A point
+is dropped if its words, numbers or names are not in the passage. If the model fails on a passage, refine.py selects its
+strips.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Extract:
 
     @property
     def points(self) -> tuple[str, ...]:
-        """Points that are not empty, each once; none if the model finds nothing relevant."""
+        """Non-empty points, each once; none if the model finds nothing relevant."""
         if self.relevant == "no":
             return ()
         written = (one_line(point) for point in (self.point_1, self.point_2, self.point_3))
@@ -76,10 +76,11 @@ class Extract:
 
 KEY_POINTS = JsonAnswer(
     SYSTEM,
-    # Three points: a chunk has about seven sentences, and every point takes time. No array: see Decoding.
+    # Three points: a chunk has about seven sentences, and every point takes time. It is not an array, for the reason
+    # given in Decoding.
     {"relevant": {"enum": ["yes", "no"]}, **{name: line_schema(240, 0) for name in ("point_1", "point_2", "point_3")}},
     TypeAdapter(Extract),
-    max_tokens=320,  # Enough for three points of that length.
+    max_tokens=320,  # Enough for three points of maximum length.
     refusal="What it wrote are no key points",
 )
 
@@ -102,8 +103,8 @@ def extract(
 ) -> Flow[Refinement]:
     """Yield the text as it is written, and return strips and evidence of passages.
 
-    Strips that carry a key point are kept, within the limits of `rules`. A passage without a key point keeps nothing. A
-    passage that the model fails on, or whose points are all made up, keeps what refine.py would keep of it.
+    Strips that carry a key point are kept, within the limits of `rules`. A passage without a key point keeps nothing.
+    If the model fails on a passage, or makes up all of its points, refine.py selects the strips.
     """
     left = decompose(question, passages, scorer=scorer, rules=rules)
     strips: list[Strip] = []
@@ -162,7 +163,7 @@ def prompt(question: str, text: str) -> list[Message]:
 def carrying_strips(point: str, strips: Sequence[Strip]) -> frozenset[int]:
     """Return the indices of the strips that together back a point; none if the point is made up.
 
-    As few strips as possible are taken: the one with most of the point's words first, then strips that add words,
+    It uses as few strips as possible: first the strip with most of the point's words, then strips that add words,
     neighbours before others.
     """
     missing = content_words(point)
@@ -180,13 +181,13 @@ def carrying_strips(point: str, strips: Sequence[Strip]) -> frozenset[int]:
 
 
 def _backed(point: str, text: str) -> bool:
-    """Return whether a text has every number and name of a point, and the share HELD of its words, as in support.py."""
+    """Return whether a text has all numbers and names of a point, and SUPPORTED_SHARE of its words."""
     own, held = content_words(point), content_words(text)
     return numbers(point) | names(point) <= held and len(own & held) >= SUPPORTED_SHARE * len(own)
 
 
 WHOLE_PASSAGES = 2
-"""Passages that become evidence whole if there are no strips; more would take too long to read as well."""
+"""Number of passages that become evidence whole if there are no strips; more would take too long to read."""
 
 
 def refine(
@@ -236,7 +237,7 @@ def scored_strips(question: str, passages: Sequence[GradedPassage], context: Con
     try:
         return decompose(question, screened, scorer=context.parts.scorer, rules=_rules(context))
     except ModelError:
-        return ()  # Scoring is tried once more at the end, and a failure is reported then.
+        return ()  # Scoring is tried again at the end, and a failure is reported then.
 
 
 def strips_and_evidence(

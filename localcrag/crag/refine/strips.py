@@ -1,8 +1,8 @@
 """Strips: cut a passage into sentences, and map each to its block, list, table and headings.
 
-The sentences come from text/sentences.py; every mode but the window is made of them. In the sentence mode the blocks of
-text/blocks.py come first, because half a step, row or line does not say what the whole says. This module knows nothing
-of questions or scores.
+The sentences come from text/sentences.py; every mode except the window uses them. In the sentence mode, the text is
+first split into blocks (text/blocks.py), because half a step, row or line does not mean the same as the whole. This
+module knows nothing about questions or scores.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from localcrag.text.titles import SEPARATOR, heading_text
 MAX_JOINED = 3
 """Maximum number of sentences in a strip of the multi-sentence mode."""
 SHORT_WORDS = 15
-"""Words below which a sentence is short. English prose has 15 to 20 words a sentence."""
+"""Number of words below which a sentence is short. English prose has 15 to 20 words a sentence."""
 ADAPTIVE_STRIPS = ((150, 4), (400, 8))
 """Adaptive mode: maximum words of a passage, and its number of strips. A chunk of the default length (180 tokens) has
 four."""
 MAX_ADAPTIVE_STRIPS = 16
 """Adaptive mode: strips of a longer passage."""
 ITEM_SENTENCES, ITEM_WORDS = 2, 60
-"""Maximum sentences, or else maximum words, of a list item or a single line that is one strip."""
+"""Maximum number of sentences, or else of words, in a list item or single line that forms one strip."""
 
 # Scripts without spaces: Thai, Lao, Burmese, Khmer; kana, Han (with its extensions). Each letter counts as a word.
 _SPACELESS = r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -42,7 +42,7 @@ _BLANK_LINE = re.compile(r"\n[^\S\n]*\n|\f")
 
 
 def split_into_strips(text: str, mode: StripMode, *, window_words: int) -> list[Span]:
-    """Return the strips of `text` in order, without the white space around them; only white space is lost.
+    """Return the strips of `text` in order, without surrounding white space; they omit nothing else.
 
     `window_words` is the length of a strip in the window mode.
     """
@@ -75,7 +75,7 @@ def count_words(text: str) -> int:
 
 
 def _split_blocks(text: str) -> list[Span]:
-    """Return rows, steps, lines, headings and code as one span each; paragraphs and long items in sentences."""
+    """Return rows, steps, lines, headings and code as one span each; split paragraphs and long items into sentences."""
     places: list[tuple[int, int]] = []
     language = splitting_language(text)
     for block in split_blocks(text):
@@ -86,7 +86,7 @@ def _split_blocks(text: str) -> list[Span]:
                 places.append((start, end))
     if not places:
         return split_sentences(text, language)
-    # Marks outside every block, such as quotation marks, go with the block that follows them.
+    # Marks outside every block, such as quotation marks, belong to the block that follows them.
     ends = [0, *(end for _, end in places[:-1])]
     whole = [(_first_non_space(text, end, start), stop) for end, (start, stop) in zip(ends, places, strict=True)]
     whole[-1] = (whole[-1][0], len(text))
@@ -106,12 +106,12 @@ def _cut(text: str, block: Block, language: str) -> list[tuple[int, int]]:
 
 
 def _first_non_space(text: str, start: int, end: int) -> int:
-    """Return the position of the first character that is not white space, or `end` if there is none before it."""
+    """Return the position of the first character that is not white space; `end` if there is none before it."""
     return next((place for place in range(start, end) if not text[place].isspace()), end)
 
 
 def _join_short(text: str, sentences: Sequence[Span]) -> list[Span]:
-    """Return the short sentences of a paragraph joined in groups of up to MOST_JOINED; a long sentence stays alone."""
+    """Return the short sentences of a paragraph joined in groups of up to MAX_JOINED; a long sentence stays alone."""
     strips = []
     for paragraph in _paragraphs(text, sentences):
         for short, some in groupby(paragraph, key=lambda sentence: count_words(sentence.text) < SHORT_WORDS):
@@ -121,9 +121,9 @@ def _join_short(text: str, sentences: Sequence[Span]) -> list[Span]:
 
 
 def _split_adaptively(text: str, sentences: Sequence[Span]) -> list[Span]:
-    """Return about as many strips as the passage's length calls for, made of whole sentences.
+    """Return about as many strips as suit the passage's length, made of whole sentences.
 
-    Long sentences stay single, short ones are joined first. If that makes too many, neighbours are joined.
+    Long sentences stay single, and short ones are joined first. If there are still too many, neighbours are joined.
     """
     if not sentences:
         return []
@@ -154,7 +154,7 @@ def _balance(text: str, strips: Sequence[Span], most: int) -> list[Span]:
 
 
 def _paragraphs(text: str, sentences: Sequence[Span]) -> list[list[Span]]:
-    """Return the sentences in groups that blank lines and page breaks separate."""
+    """Return the sentences in groups, separated by blank lines and page breaks."""
     groups = [list(sentences[:1])] if sentences else []
     for before, sentence in pairwise(sentences):
         if _BLANK_LINE.search(text, before.end, sentence.start):
@@ -202,7 +202,7 @@ class StripPlace:
 
 
 def strip_places(passage: Passage, strips: Sequence[Strip]) -> list[StripPlace]:
-    """Return the place of each strip of a passage, in order."""
+    """Return the place of each strip in its passage, in order."""
     text, blocks = passage.text, passage_blocks(passage)
     groups = _groups(text, blocks)
     lead_ins = {group[0] - 1: group[0] for group in groups if _leads_into(text, blocks, group[0])}
@@ -240,7 +240,7 @@ def group_into_runs(passage: Passage, strips: Sequence[Strip]) -> list[list[Stri
 
 
 def _continues_run(run: Sequence[tuple[Strip, StripPlace]], part: StripPlace, *, apart: bool) -> bool:
-    """Return whether a strip belongs to the run before it; `apart`: a strip between them was dropped."""
+    """Return whether a strip belongs to the run before it; `apart` means that a strip between them was dropped."""
     blocks = {one.block for _, one in run}
     # A heading after text begins a new run, unless it is a subheading of the run.
     if part.kind is BlockKind.HEADING and any(one.kind is not BlockKind.HEADING for _, one in run):
@@ -252,7 +252,7 @@ def _continues_run(run: Sequence[tuple[Strip, StripPlace]], part: StripPlace, *,
 
 
 def join_run(passage: Passage, run: Sequence[Strip]) -> str:
-    """Return the text of a run, with the passage's own white space between neighbours and a line break for each gap.
+    """Return the text of a run, with the passage's white space between neighbours and a line break for each gap.
 
     If a list or table begins before the passage, its lead-in is put in front.
     """
@@ -273,7 +273,7 @@ def heading_path(passage: Passage, run: Sequence[Strip]) -> str | None:
     parts = strip_places(passage, run)
     first = next((part for part in parts if part.kind is not BlockKind.HEADING), parts[0])
     named = [heading_text(passage.text[blocks[at].start : blocks[at].end]) for at in first.headings]
-    # A heading above one that the section has as well is above the whole section: it is the document's title.
+    # A heading above one that is also in the section is above the whole section, so it is the document's title.
     behind = max((at + 1 for at, name in enumerate(named) if name in path), default=0)
     above, below = ([name for name in some if name and name not in path] for some in (named[:behind], named[behind:]))
     return SEPARATOR.join([*above, *path, *below]) or None
@@ -302,7 +302,7 @@ def passage_blocks(passage: Passage) -> Sequence[Block]:
     return blocks
 
 
-@lru_cache(maxsize=64)  # The same few passages are looked at when strips are completed, joined and named.
+@lru_cache(maxsize=64)  # The same few passages are needed when strips are completed, joined and named.
 def _blocks(text: str) -> tuple[Block, ...]:
     return tuple(split_blocks(text))
 

@@ -1,13 +1,12 @@
 """A judge of prompt injection for wordings that no pattern knows: weighted groups of words.
 
-The forms of rules.py know whole phrases. An attack in other words still has to speak of an answer, of the question, of
-the reader, or of something to be set aside. Each group is one such subject, and the judge weighs which of them come
-together.
+The patterns of rules.py match whole phrases. An attack in other words still has to mention an answer, the question, the
+reader, or something to ignore. Each group is one such subject, and the judge weighs which of them occur together.
 
 It is a logistic regression over three kinds of features, each present or absent: the groups, pairs of groups, and
-words, alone and in twos. `scripts/lab/injection/train_injection.py` fits it on our own wordings and on sentences of
-honest texts, and writes the weights next to this module. Long sentences are judged in windows, because many words have
-something of every group.
+words, alone and in twos. `scripts/lab/injection/train_injection.py` fits it on localcrag's own wordings and on
+sentences of legitimate texts, and writes the weights next to this module. Long sentences are judged in windows, because
+a long text contains something of every group.
 
 RE2 (Russ Cox, “Regular Expression Matching in the Wild”, 2010) looks for all groups in one pass. Python's own `re`
 checks what RE2 finds, so that the result is the same as without RE2. RE2 has no lookaround and knows ASCII letters
@@ -29,11 +28,11 @@ from typing import Any, cast
 import re2
 
 MEMORY = 32 * 2**20
-"""Bytes that RE2 may take for the states of its patterns; when they are full it starts over, and is slower."""
+"""Bytes that RE2 may use for the states of its patterns; when they are full, it starts again and is slower."""
 _ANYTHING = ""
-"""A pattern that matches every text: if it is not found, RE2 gave up, which it does not report."""
+"""A pattern that matches every text: if RE2 does not find it, RE2 gave up, which it does not report."""
 _NOT_PLAIN = re.compile(r"[^\W\x00-\x7f]|[^\S ]|[\x00-\x1f\x7f\ud800-\udfff]")
-"""A letter, digit or space that RE2 does not recognise, or a character that cannot be passed to it."""
+"""A letter, digit or space that RE2 does not recognise, or a character that RE2 does not accept."""
 _LOOKS_AROUND = re.compile(r"\(\?<?[=!]")
 
 
@@ -48,7 +47,7 @@ class PatternSet:
         self._set: Any = re2.Set.SearchSet(options)
         self._set.Add(_ANYTHING)
         self._known: list[int] = []
-        """Numbers of the patterns that RE2 has, in its order."""
+        """Numbers of the patterns that RE2 has compiled, in its order."""
         self._unknown: list[int] = []
         """Numbers of the patterns that RE2 cannot compile."""
         for place, pattern in enumerate(self._patterns):
@@ -64,7 +63,7 @@ class PatternSet:
         return True
 
     def fitting(self, text: str) -> list[int]:
-        """Return the numbers of the patterns that match in a text, ascending."""
+        """Return the numbers of the patterns that match a text, in ascending order."""
         return [place for place in self._possible(text) if self._patterns[place].search(text)]
 
     def _possible(self, text: str) -> Sequence[int]:
@@ -77,7 +76,7 @@ class PatternSet:
 
 
 def without_lookaround(pattern: str) -> str:
-    """Return a pattern without lookarounds, which matches at least what the original matches."""
+    """Return a pattern without lookarounds, which matches at least everything that the original matches."""
     while match := _LOOKS_AROUND.search(pattern):
         pattern = f"{pattern[: match.start()]}(?:){pattern[_group_end(pattern, match.start()) :]}"
     return pattern
@@ -255,7 +254,7 @@ def groups(text: str) -> list[str]:
 
 WEIGHTS = Path(__file__).with_name("prompt_injection_weights.json")
 WINDOW = 30
-"""Words judged together: no sentence in scripts/lab/injection/attacks.txt is longer."""
+"""Number of words to judge together; no sentence in scripts/lab/injection/attacks.txt is longer."""
 
 _WEB_ADDRESS = re.compile(r"https?://\S+|www\.\S+|\S+@[\w-]+\.\w+")
 _CODE_WORD = re.compile(r"\b[A-Z]{3,}(?:-[A-Z0-9]+)*\b")
@@ -279,8 +278,8 @@ _TRIGGER_SET = PatternSet([_TRIGGERS])
 class Weights:
     """Weights of the features (`of`) in the log-odds of an instruction to the model, and the thresholds.
 
-    `alone` is the threshold for any sentence, `with_findings` that for sentences of a passage in which something
-    else was found.
+    `alone` is the threshold for any sentence, `with_findings` the threshold for sentences of a passage with another
+    finding.
     """
 
     bias: float
@@ -298,7 +297,7 @@ def weights() -> Weights:
 
 @dataclass(frozen=True, slots=True)
 class InjectionJudge:
-    """A form, like a pattern: text that is judged an instruction to the model.
+    """A matcher, like a pattern, for text that is judged to be an instruction to the model.
 
     With `with_findings`, the judgement is for a text in whose passage another form was found.
     """
@@ -311,19 +310,19 @@ class InjectionJudge:
 
 
 def log_odds(reading: str) -> float:
-    """Return the log-odds that a sentence addresses the model, the highest of its windows."""
+    """Return the log-odds that a sentence addresses the model: the highest value of its windows."""
     return max((_log_odds(window) for window in windows(reading) if _TRIGGER_SET.fitting(window)), default=-math.inf)
 
 
 def windows(reading: str) -> list[str]:
-    """Return a sentence in windows of WINDOW words that overlap by half."""
+    """Return a sentence as windows of WINDOW words that overlap by half."""
     words = reading.split()
     step = WINDOW // 2
     return [" ".join(words[at : at + WINDOW]) for at in range(0, max(1, len(words) - step), step)]
 
 
 def features(window: str) -> set[str]:
-    """Return the features of a window: groups, pairs of groups, words alone and in twos."""
+    """Return the features of a window: groups, pairs of groups, single words and pairs of words."""
     there = groups(window)
     pairs = (f"{one} + {other}" for one, other in itertools.combinations(there, 2))
     words = [word.casefold() for word in _WORD.findall(_CODE_WORD.sub("‹code›", _WEB_ADDRESS.sub("‹address›", window)))]
@@ -331,7 +330,7 @@ def features(window: str) -> set[str]:
     return {*there, *pairs, *(f"“{word}”" for word in words), *twos}
 
 
-@lru_cache(maxsize=4096)  # Each sentence may be judged twice: alone, and next to another finding.
+@lru_cache(maxsize=4096)  # Each sentence may be judged twice: alone, and together with another finding.
 def _log_odds(window: str) -> float:
     known = weights()
     return known.bias + sum(known.of.get(feature, 0.0) for feature in features(window))

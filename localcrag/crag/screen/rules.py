@@ -2,11 +2,12 @@
 
 The kinds of attack are those of AgentDojo (arXiv 2406.13352), InjecAgent (arXiv 2403.02691) and BIPIA (arXiv
 2312.14197): a message from the owner, something to be done first, a task left for the model, a made-up answer, an end
-of the task, a gate, another form of answer, an advertisement, a higher authority, a game. The patterns are our own.
+of the task, a gate, another form of answer, an advertisement, a higher authority, a game. The patterns are localcrag's
+own.
 
-Each form is a regular expression that ignores case, with names of WORDS in braces. It must not match honest imperatives
-("ignore error 5", "do not reply to this mail"), so it needs a word that only makes sense to a reader who answers
-questions from a text. tests/crag/screen/test_injection.py has a table of both kinds.
+Each form is a regular expression that ignores case, with names of WORDS in braces. It must not match legitimate
+imperatives ("ignore error 5", "do not reply to this mail"), so it needs a word that only makes sense to a reader who
+answers questions from a text. tests/crag/screen/test_injection.py has a table of both kinds.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from localcrag.text.translation import gettext_noop
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A form of prompt injection. A weak one counts only in a passage in which a strong one was found."""
+    """A form of prompt injection. A weak rule counts only in a passage in which a strong one matches."""
 
     name: str
     pattern: re.Pattern[str] | InjectionJudge
@@ -50,7 +51,8 @@ WORDS = {
     "thing": r"(?:words?|phrase|sentence|string|text|link|url|image|picture|line|code|tag)",
     "answer": r"(?:answers?|repl(?:y|ies)|responses?|output|summar(?:y|ies))",
     "passage": r"(?:passages?|documents?|texts?|pages?|results?|sources?|files?|chunks?)",
-    # For the claims: {hearer} does what a model does, {dictated} is the text it is to say, {asked} the user's own task.
+    # For claims: {hearer} does what a model does, {dictated} is the text that it is told to say, {asked} is the user's
+    # task.
     "machine": _MACHINE,
     "hearer": rf"(?:whichever |whatever )?(?:{_MACHINE}|(?:the |this |an? |any |every |each |all )?assistants?)",
     "says": r"(?:says?|writes?|answers?|repl(?:y|ies)|responds?|outputs?|prints?|states?|types?|enters?|repeats?|"
@@ -364,7 +366,7 @@ PATTERNS: tuple[Rule, ...] = (
         weak=True,
     ),
 )  # fmt: skip
-"""Rules in order; the first that matches gives the reason."""
+"""Rules in order; the first match gives the reason."""
 
 RULES: tuple[Rule, ...] = (
     *PATTERNS,

@@ -1,5 +1,5 @@
-"""Text recognition of scans and pictures, in a process of its own."""
+"""Text recognition of scans and pictures, in a separate process."""
 
 from localcrag.privacy.process import silence
 
-silence()  # The modules here import libraries that read these switches when they are imported.
+silence()  # The libraries imported by these modules read these switches on import.

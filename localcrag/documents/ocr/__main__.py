@@ -1,4 +1,4 @@
-"""The entry point of text recognition: it is confined before it loads anything that reads pictures."""
+"""The entry point of text recognition: confines itself before it loads any code that reads pictures."""
 
 from localcrag.privacy.guard import guard
 from localcrag.privacy.worker_process import confine

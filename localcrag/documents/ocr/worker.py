@@ -1,11 +1,11 @@
 """The OCR process: runs rapidocr, a few lines at a time.
 
 Its models are part of its package, PP-OCRv6 "small" (PaddleOCR, Apache-2.0): one network finds the lines of a picture,
-one detects lines that are upside down, one reads. It reads the Latin, Chinese and Japanese scripts.
+one detects upside-down lines, and one reads. It reads the Latin, Chinese and Japanese scripts.
 
 After every few lines, the process waits for a message to continue. `documents/scans.py` starts the process, sends
-pictures over standard input in the frames of `processes/worker.py`, and receives their text over standard output. The
-process ends when its standard input is closed.
+pictures over standard input in the frames of `privacy/worker_process.py`, and receives their text over standard output.
+The process ends when its standard input is closed.
 """
 
 from __future__ import annotations
@@ -41,17 +41,16 @@ LOG_FATAL_ONLY = 4
 LINES_AT_ONCE = 6
 """Lines read together: as many as rapidocr reads in one call of the network."""
 LEAST_CONFIDENT = 0.5
-"""Minimum confidence of a line, rapidocr's own limit; anything less is the grain of the paper, a drawing or a
-signature."""
+"""Minimum confidence of a line, rapidocr's own limit; lower values mean paper grain, a drawing or a signature."""
 WIDEST = 1.5
-"""Maximum width of a letter, as a multiple of the line's height. If the letters of a line would be wider, some were not
-read."""
+"""Maximum width of a letter, as a multiple of the line's height. If a line's letters would be wider, some of them
+were not read."""
 TALL = 1.5
 """Ratio of height to width above which a line runs down the page."""
 LONG = 3.0
 """Ratio of width to height above which the slope of a line can be measured."""
 STEEPEST = math.radians(10)
-"""Maximum slope, in radians, of text on a page that was scanned a little askew."""
+"""Maximum slope, in radians, of text on a page that was scanned slightly crooked."""
 
 Corners = NDArray[np.float32]
 """Corners of a line, shape (4, 2): upper left, upper right, lower right, lower left in reading direction; x and y in
@@ -64,8 +63,8 @@ class OcrEngine:
     """The three networks of text recognition."""
 
     def __init__(self, threads: int) -> None:
-        """`threads` is the number of CPU threads; 0 leaves it to onnxruntime."""
-        # Without this, builds for Windows report what they do to the system's own log.
+        """Load the networks; `threads` is the number of CPU threads, and 0 leaves it to onnxruntime."""
+        # Without this, builds for Windows report their activity to the system's own log.
         onnxruntime.disable_telemetry_events()
         engine: Any = RapidOCR(params={"Global.log_level": "critical"})
         engine._load_det_model().session.session = _session(DETECTOR, threads)
@@ -102,14 +101,14 @@ class OcrEngine:
         return ScannedPage(width, height, turn, slope, kept, sure)
 
     def _upside_down(self, crops: Sequence[Pixels]) -> bool:
-        """Return whether most lines are upside down; a single line is misjudged too often to rely on."""
+        """Return whether most lines are upside down; a single line is misjudged too often to be reliable."""
         if not crops:
             return False
         _, classified = self._engine.cls_and_rotate(list(crops))
         return [str(label) for label, _ in classified.cls_res].count("180") > len(crops) / 2
 
     def _find_lines(self, pixels: Pixels) -> tuple[list[Corners], list[Pixels]]:
-        """Return where the lines of a picture are, and the part of the picture with each line, turned level."""
+        """Return the positions of the lines in a picture, and for each line its part of the picture, turned level."""
         image, record = self._engine.preprocess_img(pixels)
         try:
             crops, found = self._engine.detect_and_crop(image, record)
@@ -120,7 +119,7 @@ class OcrEngine:
 
 
 def _session(file: str, threads: int) -> Any:
-    """Return a network whose threads sleep while they wait, for which rapidocr has no setting.
+    """Return a network whose threads sleep while they wait; rapidocr has no setting for that.
 
     Threads that spin take the CPU from other programs: with one busy program running, a page took 22 s, and 15 s with
     this setting.
@@ -129,7 +128,7 @@ def _session(file: str, threads: int) -> Any:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     options.intra_op_num_threads = threads
     options.log_severity_level = LOG_FATAL_ONLY
-    options.enable_cpu_mem_arena = False  # Otherwise it never frees the memory of the largest page.
+    options.enable_cpu_mem_arena = False  # Otherwise the arena would never free the memory of the largest page.
     return onnxruntime.InferenceSession(str(MODELS / file), options, providers=["CPUExecutionProvider"])
 
 
@@ -141,21 +140,21 @@ def _pixels(picture: bytes) -> Pixels:
 def _level_lines(
     corners: Sequence[Corners], texts: Sequence[tuple[str, float]], size: tuple[int, int]
 ) -> tuple[float, list[ScannedLine]]:
-    """Return the slope of a page's lines, and the lines at the places that they have on the levelled page."""
+    """Return the slope of a page's lines, and the lines at their positions on the levelled page."""
     slope = _median_slope([(_slope(line), _width(line)) for line in corners if _width(line) > LONG * _height(line)])
     lines = []
     for line, (text, score) in zip(corners, texts, strict=True):
         middle: list[float] = line.mean(axis=0).tolist()
         x, y = rotate_point(middle[0], middle[1], -slope, size)
         across, up = _width(line) / 2, _height(line) / 2
-        # A line that is too wide for its letters was not read completely, which lowers its confidence.
+        # A line that is too wide for its letters was not read completely, so its confidence is lowered.
         share = min(1.0, WIDEST * len(text) * up / across) if across else 0.0
         lines.append(ScannedLine(text, score * share, x - across, y - up, x + across, y + up))
     return slope, lines
 
 
 def _median_slope(slopes: Sequence[tuple[float, float]]) -> float:
-    """Return the median slope, weighted by the lines' lengths, of those no steeper than a scan's lines may be."""
+    """Return the median slope, weighted by line length, of the lines that are no steeper than STEEPEST."""
     some = sorted((slope, length) for slope, length in slopes if abs(slope) < STEEPEST)
     half = sum(length for _, length in some) / 2
     passed = accumulate(length for _, length in some)

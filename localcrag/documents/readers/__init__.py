@@ -1,1 +1,1 @@
-"""Readers of all supported kinds of files; they run in processes of their own."""
+"""Readers of all supported kinds of files; they run in separate processes."""

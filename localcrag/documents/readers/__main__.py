@@ -1,4 +1,4 @@
-"""The entry point of reader processes: they are confined before they load anything that parses."""
+"""The entry point of reader processes: confine the process before it loads any parser."""
 
 import sys
 

@@ -45,8 +45,8 @@ def is_displayed(element: Element) -> bool:
 # A table that contains one of these is page layout; its rows are not data.
 LAYOUT_TAGS = ("table", "h1", "h2", "h3", "h4", "form", "pre", "article", "section", "nav")
 LONG_CELL = 600
-"""Maximum characters of a cell; a longer one makes its table page layout, too, unless the table has a header and no
-lists, or is from Word."""
+"""Maximum characters of a cell; a longer cell also shows that its table is page layout, unless the table has a
+header and no lists, or comes from Word."""
 WORD_TABLE_CLASS = "table-of-a-word-document"
 SHEET_ROW_ATTRIBUTE = "row-of-a-sheet"
 """Attribute of an element that is a row of a spreadsheet: its number, a space, and the sheet's name."""
@@ -76,10 +76,10 @@ def data_rows(table: Element) -> list[tuple[str, str]] | None:
     in_table = False
     for at, cells in enumerate((*header, *rows[heads:])):
         line = _line(cells)
-        # Within the table, a row of one cell over all columns names a group; above it, it is a caption.
+        # Within the table, a row with one cell over all columns names a group; above the table, it is a caption.
         names_group = in_table and CELL_SEPARATOR not in line
         in_table = in_table or CELL_SEPARATOR in line
-        # The rows of the header were merged to fewer lines, which shifts the indices of the rows below.
+        # The rows of the header were merged into fewer lines, which shifts the indices of the rows below.
         row = elements[max(at - len(header) + heads, 0)]
         lines.append((f"{line}{NO_CELLS}" if line and names_group else line, row.get(SHEET_ROW_ATTRIBUTE, "")))
     return [line for line in lines if line[0]]
@@ -104,11 +104,11 @@ def _header_rows(rows: Sequence[Element]) -> int:
 
 
 def _merge_header(header: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the rows of a header as one row, after its captions: rows of one cell over all columns."""
+    """Return the rows of a header as one row, after its captions (rows with one cell over all columns)."""
     width = max(map(len, header), default=0)
     captions = [[row[0]] for row in header if len(row) == width > 1 and len(set(row)) == 1]
     rows = [[*row, *[""] * (width - len(row))] for row in header if len(set(row)) > 1 or width == 1 or len(row) < width]
-    # A cell that spans several rows is in each of them, so repeats are dropped.
+    # A cell that spans several rows occurs in each of them, so repeats are dropped.
     columns = [" ".join(dict.fromkeys(filter(None, texts))) for texts in zip(*rows, strict=True)]
     return [*captions, columns] if rows else captions
 
@@ -125,8 +125,8 @@ def _line(cells: Sequence[str]) -> str:
 def _cells(row: Element, carried: dict[int, tuple[int, str]], *, repeated: bool) -> list[str]:
     """Return a row's cells by column.
 
-    `carried` maps a column to a cell that extends down: the number of rows left, and its text. If `repeated`, as in a
-    header, a cell that spans columns is repeated in each of them.
+    `carried` maps a column to a cell that extends downwards: the number of remaining rows, and its text. If `repeated`,
+    as in a header, a cell that spans columns is repeated in each of them.
     """
     cells: list[str] = []
     for cell in row.iterchildren("td", "th"):
@@ -166,7 +166,7 @@ SENTENCE_END = re.compile(r"[.!…,;。！，；؟।][\"'”’»)\]]*$")
 LONGEST_HEADING = 200  # characters; longer text was marked as a heading only to make it large
 
 Marked = tuple[int, int, int]
-"""The first line of a heading, the line behind its last, and its level, 1 the highest."""
+"""The first line of a heading, the line after its last one, and its level (1 is the highest)."""
 
 
 def heading_level(element: Element) -> int:
@@ -193,7 +193,7 @@ def _is_short(text: str) -> bool:
 
 
 def can_be_heading(text: str, level: int, *, in_list: bool) -> bool:
-    """Return whether the text of an element that is marked as a heading can be one."""
+    """Return whether the text of an element marked as a heading can be a heading."""
     if not any(letter.isalnum() for letter in text) or len(text) > LONGEST_HEADING:
         return False
     return level != BOLD_LEVEL or (not in_list and _is_short(text))
@@ -220,7 +220,7 @@ def drop_bold_runs(headings: Sequence[Marked], lines: int) -> list[Marked]:
 Element = Any  # lxml has no type hints
 html: Any = lxml.html
 etree: Any = lxml.etree
-# These have an empty line before and after; the other blocks only start and end a line.
+# These elements have an empty line before and after; other blocks only start and end a line.
 SPACED = frozenset(
     "p figure h1 h2 h3 h4 h5 h6 ul ol dl article section blockquote pre table hr form fieldset details address".split()
 )
@@ -237,10 +237,10 @@ DEEPEST_INDENT = 8  # levels of nested lists; markup can nest them without limit
 
 def _parse_page(markup: str, name: str) -> _Text:
     """Return the text of a page. Raises UnreadableDocument if the markup cannot be parsed."""
-    # lxml refuses a string whose XML declaration names an encoding; this string is decoded already.
+    # lxml refuses a string whose XML declaration names an encoding; this string is already decoded.
     markup = re.sub(r"^\s*<\?xml[^>]*>", "", markup)
-    # Without huge_tree, lxml drops everything nested deeper than 255 levels, and all that follows; with it, 2,048
-    # levels.
+    # Without huge_tree, lxml drops everything nested deeper than 255 levels, and everything after it; with it, the
+    # limit is 2,048 levels.
     parser = html.HTMLParser(huge_tree=True)
     try:
         root = html.document_fromstring(markup, parser=parser)
@@ -284,7 +284,7 @@ def _walk(root: Element) -> _Text:
 
 
 def _one_line(element: Element) -> str:
-    if not len(element):  # Nearly all cells have no children; the walk below takes ten times as long.
+    if not len(element):  # Nearly all cells have no children, and the walk below takes ten times as long.
         return " ".join((element.text or "").split())
     return " ".join("\n".join(_walk(element).lines).split())
 
@@ -372,7 +372,7 @@ class _Text:
         text = "".join(self._pieces)
         self._pieces.clear()
         if text.strip():
-            # No more than one empty line in a row, even in code: it costs nothing and saves tokens.
+            # Keep no more than one empty line in a row, even in code: this loses nothing and saves tokens.
             code = re.sub(r"\n\s*\n", "\n\n", text.strip("\n")).split("\n")
             lines = [" " * CODE_INDENT + line for line in code] if self._verbatim else [" ".join(text.split())]
             if self._gap and self.lines:
@@ -386,7 +386,7 @@ class _Text:
 
     def _indent(self) -> str:
         marker, self._marker = self._marker, ""
-        # A continued item is indented to where its text begins.
+        # A continued item is indented to the column where its text begins.
         widths = self._widths[:DEEPEST_INDENT]
         return " " * sum(widths[:-1]) + marker if marker else " " * sum(widths)
 
@@ -410,7 +410,7 @@ DECLARED = (
     re.compile(rb"^\s*<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)", re.IGNORECASE),
     re.compile(rb"<meta\b[^>]*?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE),
 )
-# Declared encodings, and the ones that such pages are really in (WHATWG Encoding Standard, section 4.2).
+# Declared encodings, and the encodings that such pages really use (WHATWG Encoding Standard, section 4.2).
 SUPERSETS = {
     **dict.fromkeys(("ascii", "iso8859-1"), "cp1252"),
     "iso8859-9": "cp1254",
@@ -440,13 +440,13 @@ def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None
 def _pages(path: Path, name: str) -> Generator[Page, None, None]:
     data = path.read_bytes()
     markup = normalise(decode(data, name, declared=declared_encoding(data)))
-    # Some servers and mail programs name plain text .html; its lines are worth keeping. Only HTML that other readers
-    # render has rows of sheets, so such attributes of a real web page are ignored.
+    # Some servers and mail programs name plain text .html; its line breaks are worth keeping. Only HTML that other
+    # readers produce has sheet rows, so such attributes are ignored in a real web page.
     yield replace(render(markup, name), rows=()) if TAG.search(markup) else Page(None, markup)
 
 
 def declared_encoding(data: bytes) -> str | None:
-    """Return the Python name of the encoding that a page declares, or None if the declaration cannot be true."""
+    """Return the Python name of the encoding that a page declares; None if the declaration cannot be true."""
     head = re.sub(rb"<!--.*?-->", b"", data[:DECLARED_WITHIN], flags=re.DOTALL)
     found = next((match for pattern in DECLARED if (match := pattern.search(head))), None)
     if found is None:
@@ -461,7 +461,7 @@ def declared_encoding(data: bytes) -> str | None:
 
 
 def render(markup: str, name: str) -> Page:
-    """Return the page that a browser would show and its headings; blocks and table rows have lines of their own.
+    """Return the page as a browser would show it, with its headings; blocks and table rows are on separate lines.
 
     Scripts, styles and hidden parts are left out. Raises UnreadableDocument if the markup cannot be parsed.
     """

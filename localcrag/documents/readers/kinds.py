@@ -22,18 +22,19 @@ from localcrag.records.errors import UnreadableDocument
 
 olefile: Any = untyped_olefile  # has no type hints
 MOST_ENTRIES = 20_000
-"""Maximum streams and folders of a file. A message with a hundred files to five hundred people has half as many."""
+"""Maximum number of streams and folders in a file. A message with a hundred files to five hundred people has half as
+many."""
 # Errors that olefile raises on damaged files; its own error is an OSError.
 _ERRORS = (OSError, ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError, struct.error)
 
 
 class DamagedCompound(Exception):
-    """The file is not a compound file, or it is damaged; the message says how."""
+    """The file is not a compound file, or it is damaged; the message gives the details."""
 
 
 @dataclass(slots=True)
 class _Open:
-    """An open file; `left` is the number of bytes that can still be read, since no two streams share any."""
+    """An open file; `left` is the number of bytes that can still be read, because streams share no bytes."""
 
     file: Any
     left: int
@@ -42,13 +43,13 @@ class _Open:
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """A folder (a storage) in a compound file; the file itself is one, too. Names are in lower case."""
+    """A folder (a storage) in a compound file, including the file's root. Names are in lower case."""
 
     _open: _Open
     _path: tuple[str, ...] = ()
 
     def stream(self, name: str) -> bytes | None:
-        """Return the stream of this name, None if there is none; each stream may be read once.
+        """Return the stream of this name, or None if there is none; each stream may be read only once.
 
         Raises ValueError if the streams have more bytes than the file.
         """
@@ -78,7 +79,7 @@ class Folder:
             sectors.append(at)
             at = file.fat[at]
         for offset in offsets:
-            # The header takes the place of the first sector.
+            # The header takes up the first sector.
             yield offset, (sectors[offset // file.sector_size] + 1) * file.sector_size + offset % file.sector_size
 
     def has(self, name: str) -> bool:
@@ -86,7 +87,7 @@ class Folder:
         return self._open.sizes.get((*self._path, name.lower())) is not None
 
     def folder(self, name: str) -> Folder | None:
-        """Return a folder within this one, None if there is none of this name."""
+        """Return a folder within this one, or None if there is no folder of this name."""
         path = (*self._path, name.lower())
         return Folder(self._open, path) if path in self._open.sizes and self._open.sizes[path] is None else None
 
@@ -152,12 +153,12 @@ MESSAGE_STREAM = "__properties_version1.0"
 """Name of a stream that Outlook messages have, and no other files."""
 HEAD_BYTES = 4096
 MOST_TEXT = 250_000_000
-"""Maximum bytes of a text file. Readers keep several copies of a text in memory, at up to four bytes a character: 4 GB
-are enough for this."""
-# ISO 32000 requires the header at the start; readers accept it within the first 1,024 bytes.
+"""Maximum bytes of a text file. Readers keep several copies of a text in memory, at up to four bytes a character,
+for which 4 GB are enough."""
+# ISO 32000 requires the header at the start, but readers accept it within the first 1,024 bytes.
 PDF_HEADER_WITHIN = 1024
 PDF, ZIP, OLE = "a PDF", "a ZIP archive", "an Office file of the kind before 2007, or one with a password"
-# Only signatures that no text begins with by chance.
+# Only signatures that a text cannot begin with by chance.
 SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"%PDF-", PDF),
     (b"PK\x03\x04", ZIP),
@@ -192,17 +193,17 @@ MHTML = re.compile(rb"^(mime-version:|content-type:\s*multipart/related)", re.IG
 
 
 def identify(head: bytes) -> str | None:
-    """Return a description of a file that begins with `head`, or None if it may be text of some kind."""
+    """Return a description of a file that begins with `head`, or None if it may be some kind of text."""
     if head.startswith(b"RIFF") and head[8:12] == b"WEBP":
         return "a WebP picture"
-    # "BM" alone may begin a text, but the header behind it contains bytes that no text has.
+    # "BM" alone may begin a text, but the header after it contains bytes that no text has.
     if head.startswith(b"BM") and head[6:10] == b"\0\0\0\0":
         return "a BMP picture"
     return next((words for signature, words in SIGNATURES if head.startswith(signature)), None)
 
 
 def media_type(path: Path, head: bytes) -> str | None:
-    """Return the media type of a file if its content determines it beyond doubt, else None."""
+    """Return the media type of a file if its content determines it with certainty, otherwise None."""
     found = identify(head)
     if found == PDF:
         return PDF_TYPE
@@ -232,12 +233,12 @@ def describe(path: Path, head: bytes) -> str:
 
 
 def is_mhtml(head: bytes) -> bool:
-    """Return whether a file is a web page saved with its pictures in one file, in the form of an e-mail."""
+    """Return whether a file is a web page saved with its pictures in one file, in e-mail format."""
     return MHTML.search(head) is not None and b"multipart/related" in head.lower()
 
 
 def mismatch(path: Path, name: str, expected: str, head: bytes) -> UnreadableDocument:
-    """Return the error for a file that is named like `expected` and contains something else."""
+    """Return the error for a file whose name says `expected` but whose content is something else."""
     return UnreadableDocument(
         f"{name} is not {expected}, although its name says so: by its content it is {describe(path, head)}. "
         "Give it the name ending that fits its content, or save it again in the program it comes from."
@@ -245,13 +246,13 @@ def mismatch(path: Path, name: str, expected: str, head: bytes) -> UnreadableDoc
 
 
 def expect_text(path: Path, name: str, expected: str, head: bytes) -> None:
-    """Raise UnreadableDocument if a file is no text by its first bytes, or is too long; `expected` is its kind."""
+    """Raise UnreadableDocument if a file's first bytes are not text, or it is too long; `expected` is its kind."""
     if identify(head) is not None:
         raise mismatch(path, name, expected, head)
     size = path.stat().st_size
     if size > MOST_TEXT:
         raise UnreadableDocument(
-            f"{name} holds {size / 1e6:,.0f} MB of text, and at most {MOST_TEXT / 1e6:.0f} MB are read. "
+            f"{name} contains {size / 1e6:,.0f} MB of text, but at most {MOST_TEXT / 1e6:.0f} MB are read. "
             "Split it, and add the parts."
         )
 

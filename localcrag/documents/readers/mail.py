@@ -1,8 +1,8 @@
 """E-mails, mailboxes and web pages saved in one file (MHTML): their text, attachments and pictures.
 
-Mail programs attach files in many ways: behind the text, next to one of its versions (Apple), or within the signed
-part. Pictures within a text count if they may show text, as scans and photos do. Logos, icons in a signature and
-tracking pixels are smaller, and are left out.
+Mail programs attach files in many ways: after the text, next to one of its versions (Apple), or within the signed part.
+Pictures within a text count if they may show text, such as scans and photos. Logos, icons in a signature and tracking
+pixels are smaller, and are left out.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from localcrag.text.words import one_line
 
 EMAIL_TYPE = "message/rfc822"
 LEAST_PIXELS = 150_000
-"""Minimum pixels of a picture within an e-mail: 500 by 300, such as a part of a screenshot; banners of signatures have
-fewer."""
+"""Minimum number of pixels of a picture within an e-mail: 500 by 300, such as a part of a screenshot; banners in
+signatures have fewer."""
 LEAST_BYTES = 50_000
-"""Minimum bytes of a picture whose pixels cannot be counted, such as a phone's (HEIC); added as a file, it gets an
-error with the reason."""
+"""Minimum bytes of a picture whose pixels cannot be counted, such as a phone's (HEIC) picture; when it is added, an
+error gives the reason."""
 _SIGNATURES = frozenset({"application/pgp-signature", "application/pkcs7-signature", "application/x-pkcs7-signature"})
 _DRAWINGS = frozenset({"image/svg+xml", "image/x-emf", "image/x-wmf", "image/emf", "image/wmf"})
 _CID_REFERENCE = re.compile(rb"cid:([^\s\"'<>()]+)", re.IGNORECASE)
@@ -53,7 +53,7 @@ def header_value(letter: EmailMessage, name: str) -> str:
 
 
 def attachments(letter: EmailMessage) -> Iterator[tuple[EmailMessage, bool]]:
-    """Yield the parts that are files of their own, each with whether it is a picture within the text."""
+    """Yield the parts that are separate files, each with whether it is a picture within the text."""
     try:
         found = list(_attached_parts(letter))
         written = _CID_REFERENCE.findall(_html(letter)) if any(map(_is_picture, found)) else []
@@ -75,7 +75,7 @@ def file_name(part: EmailMessage) -> str:
     if part.get_content_type() == EMAIL_TYPE:
         inner = _attached_email(part)
         return f"{(header_value(inner, 'Subject') if inner else '').replace('/', ' ') or 'letter'}.eml"
-    # A web page's pictures are named after their address.
+    # A web page's pictures are named after their addresses.
     named = part.get_filename() or unquote(header_value(part, "Content-Location").partition("?")[0].rpartition("/")[2])
     return str(named) if named else f"{UNNAMED}{mimetypes.guess_extension(part.get_content_type()) or ''}"
 
@@ -134,7 +134,7 @@ def _is_picture(part: EmailMessage) -> bool:
 def _is_inline(part: EmailMessage, referred: set[str]) -> bool:
     """Return whether a picture is within the text.
 
-    A Content-ID is not enough, because some programs give one to attached pictures, too.
+    A Content-ID is not enough, because some programs also give one to attached pictures.
     """
     own, shown = header_value(part, "Content-ID").strip("<>"), part.get_content_disposition()
     return shown == "inline" or bool(own and (shown is None or own in referred))
@@ -165,7 +165,7 @@ def _attached_email(part: EmailMessage) -> EmailMessage | None:
 
 EML, MBOX, MHTML = EMAIL_TYPE, "application/mbox", "multipart/related"
 MOST_NAMED = 6
-"""Maximum recipients of an e-mail that are named."""
+"""Maximum number of an e-mail's recipients to name."""
 MOST_EMAILS = 20_000
 _POLICY = HeaderPolicy()
 _FROM_LINE = re.compile(rb"^From .*\r?\n(?=[\w-]+:)", re.MULTILINE)
@@ -173,7 +173,7 @@ _FIELD = re.compile(rb"^[\w-]+:[ \t]*\S", re.MULTILINE)
 
 
 def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int | None, Generator[Page, None, None]]:
-    """Check the file; return a mailbox's number of e-mails, None for a single one, and a generator of the pages.
+    """Check the file; return a mailbox's number of e-mails (None for a single e-mail) and a generator of the pages.
 
     Raises UnreadableDocument, both here and while pages are read.
     """
@@ -193,10 +193,10 @@ def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int
 
 
 def members(path: Path, name: str, media_type: str) -> Generator[Member, None, None]:
-    """Yield the attachments of an e-mail, or of those in a mailbox, each in a folder with the e-mail's number.
+    """Yield the attachments of an e-mail, or of each e-mail in a mailbox, in a folder with the e-mail's number.
 
-    Pictures within the text are included if they are large enough to show text, each once however often it is quoted;
-    signatures are left out. Raises UnreadableDocument.
+    Pictures within the text are included if they are large enough to show text, each once however often they are
+    quoted; signatures are left out. Raises UnreadableDocument.
     """
     names = UniqueNames()
     seen: set[bytes] = set()
@@ -241,7 +241,7 @@ def _read_emails(path: Path, name: str, media_type: str, *, whole: bool) -> Sequ
 
 
 def date_and_subject(path: Path, media_type: str) -> tuple[str | None, str]:
-    """Return when an e-mail was sent, as an ISO date, and its subject; None and empty if it does not have them."""
+    """Return an e-mail's ISO date and subject; None and "" if they are missing."""
     try:
         letter = _parsed(_read_emails(path, path.name, media_type, whole=False)[0])
         sent = _sent(letter)
@@ -268,7 +268,7 @@ def _split_mailbox(data: bytes) -> list[bytes]:
 
 
 def _read_bytes(path: Path, name: str) -> bytes:
-    """Return a file's bytes; UTF-16, in which some programs save e-mails, becomes UTF-8."""
+    """Return a file's bytes; UTF-16, which some programs use for e-mails, becomes UTF-8."""
     data = path.read_bytes()
     head = data[: kinds.HEAD_BYTES]
     return decode(data, name).encode() if b"\0" in head or head.startswith(codecs.BOM_UTF8) else data
@@ -285,15 +285,15 @@ def _pages(letters: Sequence[bytes | EmailMessage], name: str, media_type: str) 
             page = _page(_parsed(data), name, head_too=media_type != MHTML, titled=media_type == MBOX)
         except RecursionError as error:
             raise UnreadableDocument(
-                f"{name} cannot be read: its parts are nested too deeply. Open it in the mail program, and save what "
-                "it says as text."
+                f"{name} cannot be read: its parts are nested too deeply. Open it in the mail program, and save the "
+                "message as text."
             ) from error
         yield replace(page, number=number if media_type == MBOX else None)
 
 
 def _page(letter: EmailMessage, name: str, *, head_too: bool, titled: bool) -> Page:
     body = _body(letter, name)
-    # An e-mail's subject is its document's title, but each e-mail in a mailbox has its own subject.
+    # An e-mail's subject is its document's title, but in a mailbox each e-mail has its own subject.
     subject = f"# {subject}\n\n" if titled and (subject := header_value(letter, "Subject")) else ""
     written = f"{written}\n\n" if head_too and (written := _sender_sentence(letter)) else ""
     front = normalise(subject + written)
@@ -314,8 +314,8 @@ def _parsed(data: bytes | EmailMessage) -> EmailMessage:
 def _sender_sentence(letter: EmailMessage) -> str:
     """Return the sender, the recipients and the date as a sentence.
 
-    Headers (“From: …”) in front of an e-mail hide its content from relevance-v2: asked who has the keys, an e-mail with
-    the answer has a relevance of 0.05 behind its headers, and of 0.5 behind such a sentence.
+    Headers (“From: …”) in front of an e-mail hide its content from relevance-v2: for the question who has the keys, an
+    e-mail with the answer has a relevance of 0.05 after its headers, and of 0.5 after such a sentence.
     """
     senders, readers = (_people(letter, *fields) for fields in (("From",), ("To", "Cc")))
     day = _day(letter)
@@ -339,7 +339,7 @@ def _people(letter: EmailMessage, *fields: str) -> list[tuple[str, str]]:
 
 
 def _day(letter: EmailMessage) -> str:
-    """Return when an e-mail was sent, in words; if its Date header is no date, the header itself."""
+    """Return when an e-mail was sent, in words; if its Date header is not a date, return the header itself."""
     sent = _sent(letter)
     if sent is None:
         return header_value(letter, "Date")
@@ -363,7 +363,7 @@ def _seconds(letter: EmailMessage) -> float | None:
 
 
 def _body(letter: EmailMessage, name: str) -> Page:
-    """Return the text of an e-mail: its plain text if it has one, otherwise its HTML."""
+    """Return the text of an e-mail: its plain text if there is one, otherwise its HTML."""
     try:
         part = letter.get_body(("plain", "html"))
     except MALFORMED:

@@ -1,8 +1,8 @@
-"""Opens documents of all supported kinds and reads their dates and titles.
+"""Open documents of all supported kinds, and read their dates and titles.
 
 `open_document` determines the kind of a file and returns its pages and the files within it. `read_properties` reads its
-date and title, which are optional: if they cannot be read, the document has none and is not refused. A title in a front
-matter is part of the text, and is read there (`text/titles.py`).
+date and title, which are optional: if they cannot be read, the document simply has none. A title in front matter is
+part of the text, where `text/titles.py` reads it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"
 RTF_TITLE = re.compile(rb"\{\\title ([^{}\\]+)\}")
 RTF_DAY = re.compile(rb"\\(?:revtim|creatim)\\yr(\d{4})\\mo(\d{1,2})\\dy(\d{1,2})")
 PYTHON_DOCX_TEMPLATE = "2013-12-23T23:15:00Z"
-"""Date in python-docx's template; documents made with it have this date unless they were given another."""
+"""Date in python-docx's template; documents made with it keep this date unless they get another one."""
 # The last change comes before the first publication; for the same date, the more specific name comes first.
 META_NAMES = (
     *("article:modified_time", "og:updated_time", "datemodified", "dcterms.modified", "last-modified"),
@@ -56,7 +56,7 @@ FRONT_MATTER_DATE = re.compile(r"^date:[ \t]*[\"']?([^\n\"'#]+?)[\"']?[ \t]*(?:#
 class Properties:
     """A document's own date and title.
 
-    `dated` is the ISO date of the last change, else of its creation; `title` is the title in its properties.
+    `dated` is the ISO date of its last change, or else of its creation; `title` is the title in its properties.
     """
 
     dated: str | None = None
@@ -134,7 +134,7 @@ def _email_properties(path: Path, media_type: str) -> Properties:
 def _html_properties(path: Path) -> Properties:
     data = path.read_bytes()
     markup = text.decode(data, path.name, declared=html.declared_encoding(data))
-    # lxml refuses a string whose XML declaration names an encoding; this string is decoded already.
+    # lxml refuses a string whose XML declaration names an encoding; this string is already decoded.
     markup = re.sub(r"^\s*<\?xml[^>]*>", "", markup)
     if not markup.strip():
         return Properties()
@@ -206,7 +206,8 @@ WITHOUT_EXTENSION = frozenset(
     "readme license licence copying notice authors contributors changelog changes news install todo makefile "
     "dockerfile jenkinsfile vagrantfile procfile gemfile rakefile".split()
 )
-"""Names, in lower case, of text files without an extension. Other files without one may be keys or programs."""
+"""Names, in lower case, of text files without an extension. Other files without an extension may be keys or
+programs."""
 _REMEDIES: Mapping[str, str] = MappingProxyType(
     {
         **dict.fromkeys(
@@ -222,7 +223,7 @@ _REMEDIES: Mapping[str, str] = MappingProxyType(
         ),
     }
 )
-"""Advice for files of these kinds, which differs from the advice for most kinds."""
+"""Advice for files of these kinds, which differs from the general advice."""
 
 
 def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = MappingProxyType({})) -> OpenDocument:
@@ -296,7 +297,7 @@ def unlocked(path: Path, name: str, password: str) -> bytes:
     """Return a file's content without its password.
 
     Raises PasswordNeeded if the password is wrong, UnreadableDocument, and EncryptedDocument if no password can open
-    it.
+    the file.
     """
     with _os_errors_explained(name):
         head = _head(path, name)
@@ -327,7 +328,7 @@ def _yield_all(read: Sequence[_Read]) -> Generator[_Read, None, None]:
 
 
 def _head(path: Path, name: str) -> bytes:
-    """Return the file's first bytes. Raises UnreadableDocument if it is no ordinary file, and EmptyDocument."""
+    """Return the file's first bytes. Raises UnreadableDocument if it is not an ordinary file, and EmptyDocument."""
     status = path.stat()
     if not stat.S_ISREG(status.st_mode):  # opening a pipe would block forever
         what = "a folder" if stat.S_ISDIR(status.st_mode) else "not an ordinary file"
@@ -340,7 +341,7 @@ def _head(path: Path, name: str) -> bytes:
 
 
 def _raise_if_empty(pages: Generator[Page, None, None], name: str) -> Generator[Page, None, None]:
-    """Pass on the pages; raise EmptyDocument after the last if no page had or showed any text."""
+    """Pass on the pages; after the last one, raise EmptyDocument if no page had or showed any text."""
     empty = True
     with _os_errors_explained(name), closing(pages):
         for page in pages:

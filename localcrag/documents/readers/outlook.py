@@ -1,7 +1,7 @@
 """Outlook messages (MSG) as e-mails, and e-mail headers that Python cannot parse.
 
-`HeaderPolicy` keeps a malformed header from making the others unreadable. `unpacked` unpacks the RTF of a message,
-`Properties` reads its properties, and `letter` makes an e-mail of them.
+`HeaderPolicy` keeps a malformed header from making the others unreadable. `unpack_rtf` unpacks the RTF of a message,
+`MessageProperties` reads its properties, and `read_message` makes an e-mail of them.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ MALFORMED = (ValueError, IndexError, AttributeError, LookupError, TypeError, Ove
 class HeaderPolicy(EmailPolicy):
     """Like `email.policy.default`, except that a malformed header is read without its parameters, or is empty.
 
-    Headers are parsed when they are accessed, so that otherwise any access might fail.
+    Headers are parsed on access, so without this policy any access might fail.
     """
 
     def header_fetch_parse(self, name: str, value: str) -> Any:
@@ -51,10 +51,10 @@ class HeaderPolicy(EmailPolicy):
 
 _PACKED, _PLAIN = b"LZFu", b"MELA"
 _HEAD = struct.Struct("<II4sI")
-"""Bytes that follow the first field, bytes of the RTF, method of packing, checksum."""
+"""Number of bytes after the first field, bytes of the RTF, packing method, checksum."""
 _WINDOW = 4096
 _REFERENCE = 2
-"""Bytes of a reference, and the shortest length that it stands for; stored lengths count from there."""
+"""Bytes of a reference, which is also the shortest length that it can stand for; stored lengths count from there."""
 # Initial content of the window, by the specification.
 _INITIAL_WINDOW = (
     rb"{\rtf1\ansi\mac\deff0\deftab720{\fonttbl;}{\f0\fnil \froman \fswiss \fmodern \fscript \fdecor MS Sans Serif"
@@ -65,19 +65,19 @@ _INITIAL_WINDOW = (
 def unpack_rtf(data: bytes) -> bytes:
     """Return the RTF, or its beginning if it is cut off. Raises ValueError if it is packed in another way."""
     if len(data) < _HEAD.size:
-        raise ValueError("its RTF has no head")
+        raise ValueError("its RTF has no header")
     _, size, how, _ = _HEAD.unpack_from(data)
     body = data[_HEAD.size :]
     if how == _PLAIN:
         return body[:size]
     if how != _PACKED:
-        raise ValueError("its RTF is packed in a way that is not known")
-    # At most nine times the packed bytes: a reference of two bytes stands for up to 17.
+        raise ValueError("its RTF has an unknown compression")
+    # The result has at most nine times the packed bytes: a reference of two bytes stands for up to 17.
     return _decompress(body, size)[len(_INITIAL_WINDOW) :][:size]
 
 
 def _decompress(body: bytes, size: int) -> bytes:
-    """Return the initial content of the window, and behind it up to `size` bytes of RTF and a few more."""
+    """Return the initial content of the window, followed by up to `size` bytes of RTF and a few more."""
     out, at = bytearray(_INITIAL_WINDOW), 0
     while at < len(body) and len(out) < len(_INITIAL_WINDOW) + size:
         # One byte describes the next eight items: a clear bit is a literal byte, a set bit a reference.
@@ -90,25 +90,25 @@ def _decompress(body: bytes, size: int) -> bytes:
                 continue
             if at + _REFERENCE > len(body):
                 return bytes(out)
-            # A reference has 12 bits for the place in the window and 4 for the length.
+            # A reference has 12 bits for the position in the window and 4 for the length.
             place, length = int.from_bytes(body[at : at + _REFERENCE]) >> 4, (body[at + 1] & 0xF) + _REFERENCE
             at += _REFERENCE
             back = (len(out) - place) % _WINDOW
             if back == 0:  # A reference to itself marks the end.
                 return bytes(out)
             for _ in range(length):
-                # Places that have not been written yet are empty.
+                # Positions that have not been written yet are empty.
                 out.append(out[-back] if back <= len(out) else 0)
     return bytes(out)
 
 
 # The stream called MESSAGE_STREAM is the list of short properties; for long ones, it contains their lengths.
 _IN_FILE, _IN_MESSAGE, _IN_PART = 32, 24, 8
-"""Bytes before the first entry of a list: in the file, in a message within it, in a recipient or attachment."""
+"""Bytes before the first entry of a list: in the file, in a message within it, and in a recipient or attachment."""
 _ENTRY = struct.Struct("<HHIQ")
 """An entry of the list: type, number, flags, value."""
 _NUMBERS = {0x0002: 0xFFFF, 0x0003: 0xFFFFFFFF, 0x000B: 0xFF, 0x0014: 2**64 - 1, 0x0040: 2**64 - 1}
-"""Types of numbers, booleans and times, with the bits that each of them uses."""
+"""Types of numbers, booleans and times, with a mask of the bits that each uses."""
 _FOLDER, _UNICODE, _EIGHT_BIT, _BINARY = 0x000D, 0x001F, 0x001E, 0x0102
 _CODE_PAGES = (0x3FFD, 0x3FDE)
 _ENCODINGS = {20127: "ascii", 20866: "koi8-r", 21866: "koi8-u", 50220: "iso2022_jp", 51932: "euc_jp", 51949: "euc_kr"}
@@ -119,7 +119,7 @@ _ENCODINGS = {20127: "ascii", 20866: "koi8-r", 21866: "koi8-u", 50220: "iso2022_
 class MessageProperties:
     """The properties of a message, recipient or attachment.
 
-    `encoding` is that of its 8-bit texts, None if it is not stated.
+    `encoding` is the encoding of its 8-bit texts, None if it is not stated.
     """
 
     _folder: Folder
@@ -139,7 +139,7 @@ class MessageProperties:
         return self._short.get(tag)
 
     def text(self, tag: int) -> str:
-        """Return a text, empty if it is missing."""
+        """Return a text; empty if it is missing."""
         data = self._folder.stream(_stream(tag, _UNICODE))
         if data is not None:
             return data.decode("utf-16-le", "replace").rstrip("\0")
@@ -148,24 +148,24 @@ class MessageProperties:
             return ""
         try:
             return decode(data.rstrip(b"\0"), "", declared=self.encoding)
-        except UnreadableDocument:  # No text has such bytes, but they must not be lost.
+        except UnreadableDocument:  # No text has such bytes, but they must not get lost.
             return data.decode("latin-1")
 
     def has(self, tag: int) -> bool:
-        """Return whether there is binary data of this number."""
+        """Return whether binary data with this number exists."""
         return self._folder.has(_stream(tag, _BINARY))
 
     def data(self, tag: int) -> bytes:
-        """Return binary data, empty if it is missing."""
+        """Return binary data; empty if it is missing."""
         return self._folder.stream(_stream(tag, _BINARY)) or b""
 
     def message(self, tag: int) -> MessageProperties | None:
-        """Return a message within this one, None if there is none."""
+        """Return a message within this one; None if there is none."""
         folder = self._folder.folder(_stream(tag, _FOLDER))
         return MessageProperties.from_message(folder, _IN_MESSAGE) if folder and folder.has(MESSAGE_STREAM) else None
 
     def within(self, begins: str) -> Iterator[MessageProperties]:
-        """Yield recipients or attachments, in order of their numbers."""
+        """Yield recipients or attachments, ordered by number."""
         for folder in self._folder.folders(begins):
             yield MessageProperties(folder, _short(folder, _IN_PART), self.encoding)
 
@@ -181,7 +181,7 @@ def _stream(tag: int, kind: int) -> str:
 
 
 def _encoding(code_page: int | None) -> str | None:
-    """Return Python's name of a code page, None if Python does not have it."""
+    """Return Python's name of a code page; None if Python does not know it."""
     if not code_page:
         return None
     iso = f"iso8859_{code_page - 28590}" if 28591 <= code_page <= 28605 else None
@@ -193,17 +193,18 @@ def _encoding(code_page: int | None) -> str | None:
 
 OUTLOOK = "an Outlook message (MSG)"
 DEEPEST = 4
-"""Levels of nested messages that are unpacked: one more than is added (documents/prepare.py), so that exceeding the
-limit is reported."""
+"""Levels of nested messages that are unpacked: one more than documents/prepare.py allows, so that it can report that
+the limit is exceeded."""
 SUBJECT, HEADERS, BODY, HTML, RTF = 0x0037, 0x007D, 0x1000, 0x1013, 0x1009
 SENT = (0x0039, 0x0E06, 0x3007)
 """Properties with the time when a message was submitted, delivered or created."""
 SENDER = ((0x0C1A, (0x5D01, 0x0C1F)), (0x0042, (0x5D02, 0x0065)))
-"""Properties with the names of the sender and of the person represented, each with those of their addresses, one of
-which may be Exchange's own."""
+"""Properties with the name of the sender, and of the person that the sender represents, each with the properties of
+their addresses, one of which may be an internal address of Exchange."""
 DISPLAY_NAME, ADDRESSES, ROLE = 0x3001, (0x39FE, 0x3003), 0x0C15
 ROLES, ALL_NAMES = {"To": 1, "Cc": 2}, {"To": 0x0E04, "Cc": 0x0E03}
-"""By header: the role of a recipient, and the property with all names, which is used if no recipient is listed."""
+"""For each header: the role of its recipients, and the property with all their names, for messages that list no
+recipients."""
 METHOD, BY_VALUE, DATA = 0x3705, 1, 0x3701
 FILE_NAMES, MIME_TYPE, CONTENT_ID, IS_HIDDEN = (0x3707, 0x3704, DISPLAY_NAME), 0x370E, 0x3712, 0x7FFE
 _ADDRESS = re.compile(r"[\x21-\x7e]+@[\x21-\x7e]+")
@@ -253,7 +254,7 @@ def _set_headers(made: EmailMessage, message: MessageProperties) -> None:
 
 
 def _person(name: str, properties: MessageProperties, addresses: tuple[int, ...]) -> str:
-    """Return a person in the form of an e-mail's header; empty if there is neither a name nor an address."""
+    """Return a person in the form of an e-mail header; empty if there is neither a name nor an address."""
     found = (properties.text(address).strip() for address in addresses)
     address = next((one for one in found if _ADDRESS.fullmatch(one)), "")
     return _format_person(name, address) if name.strip() or address else ""
@@ -265,7 +266,7 @@ def _format_person(name: str, address: str = "") -> str:
 
 
 def _sent(message: MessageProperties) -> datetime | None:
-    """Return when a message was sent: from its headers in the sender's time zone, else in the reader's."""
+    """Return when a message was sent: from its headers in the sender's time zone, or else in the reader's."""
     try:
         return parsedate_to_datetime(HeaderParser().parsestr(message.text(HEADERS))["Date"])
     except (ValueError, TypeError, IndexError, OverflowError):
@@ -311,6 +312,6 @@ def _attach(made: EmailMessage, attached: MessageProperties, name: str, *, whole
         subtype=subtype,
         filename=named or UNNAMED,
         cid=f"<{shown}>" if shown else None,
-        # An inline text would become the text of the message.
+        # An inline text attachment would become the text of the message.
         disposition="inline" if shown and maintype != "text" else None,
     )

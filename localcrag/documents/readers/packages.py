@@ -41,7 +41,7 @@ MAX_UNPACKED_BYTES = 500_000_000
 # XML shrinks to a twentieth, at most to a hundredth; parts smaller than BIG_PART_BYTES can do no harm.
 MAX_RATIO = 200
 BIG_PART_BYTES = 10_000_000
-# Readers take about a second and 30 MB of memory for each MB of XML, and no book has this much.
+# Readers take about a second and 30 MB of memory for each MB of XML, and no book is that long.
 MAX_XML_BYTES = 100_000_000
 MOST_PARTS = 20_000
 
@@ -78,9 +78,9 @@ def _oversized(part: zipfile.ZipInfo) -> bool:
 
 
 def read_part(archive: zipfile.ZipFile, part: zipfile.ZipInfo) -> bytes:
-    """Return a part, up to the size in the directory; `ZipFile.read` unpacks all of it before it compares."""
+    """Return a part, up to its size in the directory; `ZipFile.read` would unpack all of it before it compares."""
     with archive.open(part) as file:
-        return file.read(part.file_size) + file.read(1)  # At the end, zipfile checks the checksum.
+        return file.read(part.file_size) + file.read(1)  # At the end of the part, zipfile verifies the checksum.
 
 
 def read_parts(archive: zipfile.ZipFile, pattern: re.Pattern[str]) -> dict[str, bytes]:
@@ -111,7 +111,7 @@ _SYSTEM_FILES = frozenset({"__MACOSX", "Thumbs.db", "desktop.ini"})
 
 
 def open_members(path: Path, name: str, head: bytes) -> Generator[Member, None, None]:
-    """Check the archive, and return a generator that unpacks its files; hidden ones are left out.
+    """Check the archive, and return a generator that unpacks its files, except hidden ones.
 
     Raises UnreadableDocument and EncryptedDocument.
     """
@@ -142,14 +142,14 @@ def _members(path: Path, name: str) -> Generator[Member, None, None]:
 def _member(archive: zipfile.ZipFile, part: zipfile.ZipInfo, name: str, own: str) -> Member:
     try:
         return Member(own, read_part(archive, part), _changed(part))
-    except (*kinds.ZIP_ERRORS, OSError) as error:  # OSError: the stated place may be before the file's beginning.
+    except (*kinds.ZIP_ERRORS, OSError) as error:  # OSError: the stated position may precede the file's beginning.
         reason = str(error) or type(error).__name__
         message = f"{name}/{own} cannot be unpacked ({reason}). Unpack {name} in another program, and add this file."
         return Member(own, b"", error=message)
 
 
 def _changed(part: zipfile.ZipInfo) -> float | None:
-    """Return when a file was last changed, as if in UTC: an archive does not state the time zone."""
+    """Return when a file was last changed, as if in UTC, because an archive does not record the time zone."""
     try:
         return float(timegm((*part.date_time, 0, 0, 0)))
     except (ValueError, OverflowError):

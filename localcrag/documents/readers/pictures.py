@@ -1,6 +1,6 @@
 """Pictures embedded in documents that may show text, and names of embedded files.
 
-Each picture becomes a document of its own, whose text is recognised like that of any picture. If the document has text,
+Each picture becomes a separate document, whose text is recognised like that of any picture. If the document has text,
 its pictures are ignored: most are photos, logos and charts.
 """
 
@@ -48,7 +48,7 @@ def _visible(part: str) -> str:
 
 
 SUFFICIENT_LETTERS = 100
-"""Letters of text per picture that make the pictures unnecessary; the same as for a page of a PDF."""
+"""Number of letters of text per picture that makes the pictures unnecessary; the same as for a page of a PDF."""
 LEAST_SIDE, LEAST_PIXELS = 200, 250_000
 """Minimum side and pixels of a picture that may show text: a quarter of a screenshot, or a tenth of a page at 150
 dpi."""
@@ -61,15 +61,15 @@ _REFERRING = {
     **dict.fromkeys((kinds.ODT, kinds.ODP, kinds.ODS), r"content\.xml"),
     kinds.EPUB: r".*\.x?html?",
 }
-"""By media type, the parts that name the pictures shown in the text; the logos of headers and masters are named
-elsewhere."""
+"""For each media type, the parts that name the pictures shown in the text; the logos of headers and masters are
+named elsewhere."""
 _FORMATS = ("PNG", "JPEG", "TIFF", "GIF", "BMP", "WEBP")
 _NAMED = re.compile(rb"[\"'/]([^\"'/<>]+\.(?:png|jpe?g|tiff?|gif|bmp|webp))[\"']", re.IGNORECASE)
 _ERRORS = (*kinds.ZIP_ERRORS, KeyError, OSError, SyntaxError, Image.DecompressionBombError)
 
 
 def picture_parts(path: Path, media_type: str) -> list[str]:
-    """Return the parts of a file that are pictures and may show text; none for files of other kinds."""
+    """Return the parts of a file that are pictures and may show text; none for other kinds of files."""
     if media_type not in _REFERRING:
         return []
     try:
@@ -79,18 +79,18 @@ def picture_parts(path: Path, media_type: str) -> list[str]:
             found = (one for part in referring for one in _NAMED.findall(archive.read(part)))
             named = {unquote(unescape(one.decode("utf-8", "replace"))) for one in found}
             return [part for part in parts if PurePosixPath(part).name in named and _may_show_text(archive, part)]
-    except _ERRORS:  # The reader of its text reports the damage.
+    except _ERRORS:  # The reader that parses the text reports the damage.
         return []
 
 
 def pictures_matter(shown: Sequence[str], pages: Sequence[Page]) -> bool:
-    """Return whether the text of these pages is so short that the pictures say more."""
+    """Return whether the text of these pages is so short that the pictures are more informative."""
     letters = sum(character.isalnum() for page in pages for character in page.text)
     return letters < SUFFICIENT_LETTERS * len(shown)
 
 
 def read_pictures(path: Path, parts: Sequence[str]) -> Generator[Member, None, None]:
-    """Yield these pictures, with the names that they have in the file, without its folders."""
+    """Yield these pictures, named as in the file but without its folders."""
     names = UniqueNames()
     with zipfile.ZipFile(path) as archive:
         for part in parts:
@@ -98,14 +98,14 @@ def read_pictures(path: Path, parts: Sequence[str]) -> Generator[Member, None, N
 
 
 def may_show_text(data: bytes, least_pixels: int = LEAST_PIXELS) -> bool | None:
-    """Return whether a picture is large enough to show text, None if it cannot be opened."""
+    """Return whether a picture is large enough to show text; None if it cannot be opened."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)
             with Image.open(BytesIO(data), formats=_FORMATS) as image:
                 return min(image.size) >= LEAST_SIDE and image.width * image.height >= least_pixels
     except Image.DecompressionBombError:
-        return True  # It is too large to be read, which its own reader reports.
+        return True  # It is too large to read, which its own reader reports.
     except _ERRORS:
         return None
 
@@ -121,15 +121,15 @@ TYPES = frozenset((kinds.HTML_TYPE, "application/xhtml+xml", "text/markdown"))
 """Media types of texts whose embedded pictures are extracted."""
 NOTEBOOK = ".ipynb"
 """File extension of notebooks, whose media type is that of plain text."""
-# Between quotation marks the data may contain line breaks; elsewhere a line break ends it. Anything shorter is a text
-# about such URLs: a GIF of a single dot has 56 letters.
+# Between quotation marks the data may contain line breaks; elsewhere a line break ends it. Anything shorter is text
+# about such URLs: even a GIF of a single dot has 56 letters.
 _URL = re.compile(
     r"(?P<before>(?P<mark>[\"'])?data:image/(?P<kind>[\w.+-]{1,40}+)(?:;charset=[\w-]{1,40}+)?+);base64,"
     r"(?P<data>(?(mark)(?:(?:[ \t]*+[\r\n]\s*+)?+[\w+/=%-]){40,}+\s*+(?=(?P=mark))|[\w+/=%-]{40,}+))",
     re.ASCII | re.IGNORECASE,
 )
 LEAST_BYTES = 1_000
-"""Minimum bytes of a picture that is considered: a sheet of paper without a word on it has hardly fewer."""
+"""Minimum bytes for a picture to be considered; even a blank sheet of paper rarely has fewer."""
 _ENDINGS = {"jpeg": "jpg", "pjpeg": "jpg", "x-png": "png", "tiff": "tif", "x-ms-bmp": "bmp"}
 _NAME = "picture"
 
@@ -153,7 +153,7 @@ def _notebook_pictures(written: bytes, seen: set[bytes]) -> Iterator[tuple[str, 
                     if is_new(data, LEAST_PIXELS, seen):
                         yield name or _default_name(kind.removeprefix("image/")), data
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
-        return  # Not a notebook of the current format; its text is still searched for pictures.
+        return  # This is not a notebook of the current format; its text is still searched for pictures.
 
 
 def _cell_data(cell: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -177,7 +177,7 @@ def is_new(data: bytes, least_pixels: int, seen: set[bytes]) -> bool:
 
 
 def was_seen(data: bytes, seen: set[bytes]) -> bool:
-    """Return whether the digest of a picture is in `seen`, and add it."""
+    """Add a picture's digest to `seen`, and return whether it was there before."""
     digest = hashlib.sha256(data).digest()
     known = digest in seen
     seen.add(digest)
@@ -185,7 +185,7 @@ def was_seen(data: bytes, seen: set[bytes]) -> bool:
 
 
 def without_pictures(text: str) -> str:
-    """Return a text without the data of embedded pictures, which means nothing to a reader."""
+    """Return a text without the data of embedded pictures, which means nothing to readers."""
     return _URL.sub(lambda found: found["before"], text) if ";base64," in text else text
 
 

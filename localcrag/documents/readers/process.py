@@ -1,8 +1,7 @@
 """Reader processes: untrusted files are parsed outside the app's process.
 
-Each process reads one file at a time, and many one after the other. It has a memory limit, writes no files, and may not
-connect to anything (privacy/guard.py). If it ends or hangs, the file gets an error, and the next file gets a new
-process.
+Each process reads many files, one at a time. It has a memory limit, writes no files, and may not connect to anything
+(privacy/guard.py). If it ends or hangs, the file gets an error, and the next file gets a new process.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ class ReaderProcesses(ProcessPool):
     """Processes that read files, started when they are needed."""
 
     def __init__(self, patience: float = PATIENCE, *, gently: bool = False) -> None:
-        """If `gently`, other work has priority, such as the embedding model that they read for."""
+        """Prepare the pool; if `gently`, the processes give way to other work, such as the embedding model."""
         super().__init__(_MODULE, patience, *[_GENTLY] * gently)
 
     def open_document(
@@ -51,8 +50,8 @@ class ReaderProcesses(ProcessPool):
     ) -> OpenDocument:
         """Open a file; `name` is that of the document.
 
-        `scans` are the pages that text recognition has read, by their numbers. Raises DocumentError, also while pages
-        and members are read.
+        `scans` are the pages read by text recognition, by page number. Raises DocumentError, also while pages and
+        members are read.
         """
         process = self.take()
         read = {str(number): page.plain() for number, page in scans.items()}
@@ -82,7 +81,7 @@ class ReaderProcesses(ProcessPool):
     ) -> PagePicture:
         """Return a page of a PDF or a picture file as a picture, with the places of `texts`. Raises DocumentError.
 
-        `scan` is what text recognition has read on the page.
+        `scan` is the output of text recognition for the page.
         """
         process = self.take()
         asked = {"name": name, "page": page, "texts": list(texts), "dpi": dpi, "scan": scan.plain() if scan else None}
@@ -95,7 +94,7 @@ class ReaderProcesses(ProcessPool):
         return self._next(process, asked["name"])
 
     def _next(self, process: ChildProcess, name: str) -> Frame:
-        """Return the next message. Raises the error that it contains, or one that says how the process ended."""
+        """Return the next message. Raises the error that it contains, or an error that tells how the process ended."""
         try:
             content, attached = process.answer()
         except WorkerFailed as over:

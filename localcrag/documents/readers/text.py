@@ -25,7 +25,7 @@ from localcrag.records.errors import UnreadableDocument
 from localcrag.text.blocks import Heading, markdown_row
 
 DEEPEST = 6
-"""Levels of titles in Markdown."""
+"""Number of title levels in Markdown."""
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1+\s*\Z")
 _BORDER = re.compile(r"\s*=+(?:[ \t]+=+)+\s*\Z")
 _SPAN = re.compile(r"\s*-+(?:[ \t]+-+)*\s*\Z")
@@ -73,7 +73,7 @@ class _RstConverter:
         return self._lines[at] if at < len(self._lines) else ""
 
     def _title(self) -> str:
-        """Return the title that begins here, empty if none does; styles get their levels in order of first use."""
+        """Return the title that begins here; empty if none does. Styles get their levels in order of first use."""
         over = _ADORNMENT.match(self._line(0))
         title = self._line(1 if over else 0).strip()
         under = _ADORNMENT.match(self._line(2 if over else 1))
@@ -109,7 +109,7 @@ class _RstConverter:
         self._at = end
 
     def _table_end(self) -> int:
-        """Return the line of a simple table's lower border, 0 if there is none."""
+        """Return the number of the line with a simple table's lower border; 0 if there is none."""
         borders = []
         for at in range(self._at + 1, len(self._lines)):
             if _BORDER.match(self._lines[at]):
@@ -148,11 +148,11 @@ def _inline(text: str) -> str:
 
 
 LEAST_RECORDS, MOST_COLUMNS = 2, 30
-"""Minimum records and maximum columns of data that is shown as a table."""
+"""Minimum records and maximum columns of data shown as a table."""
 MOST_DATA = 20_000_000
 """Maximum characters of data that are parsed; longer data is shown as code."""
 PARAGRAPH_CHARACTERS = 300
-"""Characters of subtitles that fill a paragraph; from half of them on, the end of a sentence ends it, too."""
+"""Characters of subtitles that fill a paragraph; from half of that on, a sentence end also ends it."""
 
 CODE = frozenset(
     ".py .pyi .js .mjs .cjs .jsx .ts .tsx .java .c .h .cc .cpp .hpp .cs .go .rs .rb .php .swift .kt .kts .scala "
@@ -189,7 +189,7 @@ _TEX_AROUND = re.compile(r"\\(?:text[a-z]+|emph|underline|footnote|caption|url|p
 
 
 def _code(text: str) -> str:
-    """Return code in fences, one for each block that empty lines set apart."""
+    """Return code in fences, one for each block between empty lines."""
     return "\n\n".join(map(_fenced, filter(str.strip, _GROUPS.split(text.strip("\n")))))
 
 
@@ -224,7 +224,7 @@ def _entries(data: dict[str, Any]) -> Iterator[str]:
 
 
 def _json_lines(text: str) -> str:
-    """Return JSON lines like a JSON list of records."""
+    """Return JSON Lines as Markdown, like a JSON list of these records."""
     lines = [line for line in text.split("\n") if line.strip()]
     try:
         records = [json.loads(line) for line in lines] if len(text) <= MOST_DATA else []
@@ -234,7 +234,7 @@ def _json_lines(text: str) -> str:
 
 
 def _table(records: Any) -> str:
-    """Return records of single values as a table, or an empty text if the data is anything else."""
+    """Return records of single values as a table; empty for any other data."""
     if not isinstance(records, list) or len(records) < LEAST_RECORDS:
         return ""
     if not all(isinstance(record, dict) and not any(map(_is_nested, record.values())) for record in records):
@@ -304,7 +304,7 @@ def _subtitles(text: str) -> str:
 
 
 def _asciidoc(text: str) -> str:
-    """Return AsciiDoc with its titles and listings in Markdown; its attributes are left out."""
+    """Return AsciiDoc with its titles and listings in Markdown, without its attributes."""
     parts, done = [], 0
     for listing in _LISTING.finditer(text):
         parts += [_convert_titles(text[done : listing.start()]), _fenced(listing[2].rstrip("\n"))]
@@ -325,7 +325,7 @@ def _latex(text: str) -> str:
     result = re.sub(r"^[ \t]*\\item(?:\[([^\]\n]*)\])?[ \t]*", r"- \1 ", result, flags=re.MULTILINE)
     result = _TEX_ROW.sub(lambda row: markdown_row([cell.strip() for cell in row[1].split("&")]), result)
     result = _TEX_LEFT_OUT.sub("", result)
-    for _ in range(_DEEPEST_TEX):  # one pass for each level of nested commands
+    for _ in range(_DEEPEST_TEX):  # One pass for each level of nested commands.
         result = _TEX_AROUND.sub(r"\1", result)
     result = re.sub(r"(?<!\\)~", " ", re.sub(r"\\([&%$#_{}])", r"\1", result))
     head = f"# {title[1].strip()}\n" if title else ""
@@ -361,14 +361,15 @@ OTHER_ENCODINGS = (
     *("cp1252", "cp932", "gb18030", "cp949", "big5", "euc_jp", "cp1251", "cp1250", "cp1254", "cp1253", "cp1255"),
     *("cp1256", "koi8_r", "iso8859_2", "iso8859_5", "cp866"),
 )
-# In Latin scripts, accented letters are single bytes between ASCII letters; in others nearly every byte is above 127.
-# Measured over 30 short samples in 16 languages: at most 1.7 bytes a run (Polish) against at least 2.2 (Japanese).
+# In Latin scripts, accented letters are single bytes between ASCII letters; in other scripts nearly every byte is above
+# 127. In 30 short samples in 16 languages, a run has at most 1.7 bytes (Polish) in Latin scripts, and at least 2.2
+# (Japanese) in others.
 WESTERN_RUN = 2.0
 # charset-normalizer compares every candidate over the whole sample; a larger sample does not change its result.
 SAMPLE_BYTES = 100_000
-# A text file has next to no control characters; machine code and media have several per cent.
+# A text file has almost no control characters; machine code and media have several per cent.
 CONTROL_SHARE = 0.01
-# Maximum share of damaged or pasted characters with which a declared encoding still counts as right.
+# Maximum share of damaged or pasted characters for a declared encoding to count as correct.
 STRAY_SHARE = 0.005
 CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
 
@@ -415,7 +416,7 @@ def place_headings(
 def decode(data: bytes, name: str, declared: str | None = None) -> str:
     """Return `data` decoded by its byte order mark, as UTF-8, by `declared`, or by a guess from its bytes.
 
-    `declared` is an encoding that the file claims for itself; it is used unless the file clearly is not in it. Raises
+    `declared` is an encoding that the file claims for itself; it is used unless it is clearly wrong. Raises
     UnreadableDocument if the bytes are not text.
     """
     for mark, encoding in BYTE_ORDER_MARKS:
@@ -477,7 +478,7 @@ def _mostly_utf8(data: bytes) -> str | None:
     text = data.decode("utf-8", "surrogateescape")
     strays = len(re.findall(r"[\udc80-\udcff]", text))
     beyond_ascii = len(re.findall(r"[^\x00-\x7f\udc80-\udcff]", text))
-    # With more stray bytes than a tenth of the valid characters beyond ASCII, the text is in another encoding.
+    # If there are more stray bytes than a tenth of the valid characters beyond ASCII, the text is in another encoding.
     if strays * 10 > beyond_ascii:
         return None
     return re.sub("[\udc80-\udcff]", lambda one: bytes([ord(one[0]) - 0xDC00]).decode("cp1252", "replace"), text)

@@ -1,8 +1,8 @@
-"""The work of a reader process: it parses untrusted files.
+"""The reader process, which parses untrusted files.
 
 If a parser crashes, the app does not. `process.py` starts the process, requests texts and pictures over standard input
-in the frames of `processes/worker.py`, and receives them over standard output. The process ends when its standard input
-is closed.
+in the frames of `privacy/worker_process.py`, and receives them over standard output. The process ends when its standard
+input is closed.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from localcrag.records.documents import ScannedPage
 from localcrag.records.errors import DocumentError
 
 GENTLY, STEPS_DOWN = "gently", 10
-"""Argument of a process that must give way to others, and the steps by which its priority is lowered."""
+"""Argument for a process that must give way to others, and the steps by which its priority is lowered."""
 
 
 def answer(asked: dict[str, Any], attached: bytes, out: IO[bytes]) -> None:
-    """Answer a request by frames; if the file cannot be read to its end, the last frame is an error.
+    """Answer a request with frames; if the file cannot be read to its end, the last frame is an error.
 
-    Raises BrokenPipeError if the other side no longer reads them.
+    Raises BrokenPipeError if the other side no longer reads the frames.
     """
     name = asked["name"]
     try:

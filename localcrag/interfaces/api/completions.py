@@ -26,8 +26,8 @@ from localcrag.records.run import Run
 from localcrag.runs.for_programs import Citation, Details, citations, details
 from localcrag.runs.recording import totals
 
-# TypedDict is that of typing_extensions, because pydantic makes schemas of these classes, and before Python 3.12 it
-# refuses the one of typing.
+# TypedDict comes from typing_extensions, because pydantic makes schemas from these classes, and before Python 3.12 it
+# rejects typing's own.
 
 
 class AnswerDetails(Details):
@@ -137,7 +137,7 @@ def piece(run: Run, delta: Delta, finish_reason: str | None = None) -> Piece:
 
 
 def progress_step(event: Event) -> Step | None:
-    """Return the progress that an event reports, for programs that show it; None for other events."""
+    """Return the progress that an event reports, for programs that display it; None for other events."""
     match event:
         case StepStarted(name, detail):
             return {"step": name, "detail": detail}
@@ -216,15 +216,15 @@ class EventStream(Response):
         *,
         with_usage: bool,
     ) -> None:
-        """Prepare the response to a question whose `first` event has been awaited already.
+        """Prepare the response to a question whose `first` event has already been awaited.
 
-        An error before that event is thus answered with an HTTP status of its own.
+        An error before that event therefore gets its own HTTP status.
         """
         super().__init__()
         self._first, self._rest, self._ignored, self._with_usage = first, rest, ignored, with_usage
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send the pieces as soon as they are there."""
+        """Send the pieces as soon as they arrive."""
         await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
         async with anyio.create_task_group() as group, aclosing(self._rest):
             group.start_soon(_cancel_when_disconnected, receive, group.cancel_scope)

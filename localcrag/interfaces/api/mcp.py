@@ -42,14 +42,14 @@ from localcrag.runs.for_programs import (
 from localcrag.settings import Settings
 from localcrag.text.translation import counted
 
-# TypedDict is that of typing_extensions, because pydantic makes schemas of these classes, and before Python 3.12 it
-# refuses the one of typing.
+# TypedDict comes from typing_extensions, because pydantic makes schemas from these classes, and before Python 3.12 it
+# rejects typing's own.
 
 
 MOST_NEIGHBOURS = 10
-"""Largest number of passages before or after one that `get_passage` reads as well."""
+"""Maximum number of passages before or after one that `get_passage` also reads."""
 MOST_LISTED = 200
-"""Documents in one answer of `list_documents`, whose docstring names the number."""
+"""Number of documents in one answer of `list_documents`, whose docstring names the number."""
 UNEXPECTED = "An unexpected error occurred in localcrag. Its stderr shows where."
 
 CollectionName = Annotated[str | None, Field(description="collection of documents (default: the default collection)")]
@@ -109,7 +109,7 @@ Tool = Callable[..., Awaitable[CallToolResult]]
 
 
 def report_errors(tool: Tool) -> Tool:
-    """Return a tool that reports errors as results in plain words; an unexpected error's own message is kept back."""
+    """Return a tool that reports errors as results in plain words, and hides the messages of unexpected errors."""
 
     @functools.wraps(tool)
     async def notified(*arguments: object, **named: object) -> CallToolResult:
@@ -215,8 +215,12 @@ class Tools:
         self,
         passage: Annotated[str, Field(description="id of a passage, from ask or search")],
         collection: CollectionName = None,
-        before: Annotated[int, Field(ge=0, le=MOST_NEIGHBOURS, description="passages before it to read, too")] = 0,
-        after: Annotated[int, Field(ge=0, le=MOST_NEIGHBOURS, description="passages after it to read, too")] = 0,
+        before: Annotated[
+            int, Field(ge=0, le=MOST_NEIGHBOURS, description="number of passages before it to read as well")
+        ] = 0,
+        after: Annotated[
+            int, Field(ge=0, le=MOST_NEIGHBOURS, description="number of passages after it to read as well")
+        ] = 0,
     ) -> Annotated[CallToolResult, ReadPassage]:
         """Read a whole passage, with passages before and after it in its document."""
         name = self._questions.require(collection)
@@ -255,7 +259,7 @@ def _restriction(only: DocumentFilter | None) -> Restriction:
 
 
 def _result(text: str, structured: object) -> CallToolResult:
-    """Return a result as text for the model and as data; without data, it is an error."""
+    """Return a result as text for the model and as data; without data, the result is an error."""
     content: list[ContentBlock] = [TextContent(type="text", text=text)]
     if structured is None:
         return CallToolResult(content=content, is_error=True)
@@ -279,8 +283,8 @@ def launch(settings: Settings, *, only: str | None, allow_ingest: bool) -> None:
         made = create_server(Questions(assembly, only), allow_ingest=allow_ingest)
         warm_up_in_background(assembly)
         idle.begin()
-        # While it runs, the library points stdout to stderr, so that prints, even of C libraries, do not disturb the
-        # protocol.
+        # While the server runs, the library redirects stdout to stderr, so that output, even of C libraries, does not
+        # disturb the protocol.
         with log_file.logged("the MCP server"):
             made.run("stdio")
     finally:
@@ -289,12 +293,12 @@ def launch(settings: Settings, *, only: str | None, allow_ingest: bool) -> None:
 
 
 def create_server(questions: Questions, *, allow_ingest: bool) -> MCPServer:
-    """Return the server with its tools; without `allow_ingest`, all of them only read."""
+    """Return the server with its tools; without `allow_ingest`, it only has tools that read."""
     tools = Tools(questions)
     made = MCPServer(
         "localcrag", title="localcrag", version=__version__, instructions=INSTRUCTIONS, log_level="CRITICAL"
     )
-    # A question can reach the web if the person has chosen that web queries need no consent.
+    # A question can reach the web if the user has chosen that web queries need no consent.
     asks = ToolAnnotations(read_only_hint=True, open_world_hint=questions.assembly.settings.web_allowed)
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
     made.add_tool(tools.ask, title="Ask the documents", annotations=asks)

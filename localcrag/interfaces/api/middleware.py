@@ -1,10 +1,10 @@
 """Middleware of the app's server and the API: access checks, limits on bodies, response headers.
 
-A request is refused with an HTTP status and a plain sentence (`Refusal`), which each server words in its own format.
-`AccessChecks` is the access check: it refuses requests with another host name (DNS rebinding), from other sites, from
-other users of this computer (Linux only, by asking the kernel who owns the connection), and to paths that are not open.
-`IncomingBody` reads bodies within limits on size and time. `ResponseHeaders` adds security headers to each response.
-Both servers listen on HOST alone.
+A refused request gets an HTTP status and a plain sentence (`Refusal`), which each server sends in its own format.
+`AccessChecks` refuses requests with another host name (DNS rebinding), from other sites, from other users of this
+computer (Linux only, by asking the kernel who owns the connection), and to paths that are not open. `IncomingBody`
+reads bodies within limits on size and time. `ResponseHeaders` adds security headers to each response. Both servers
+listen only on HOST.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from localcrag.records.errors import SettingsError
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An HTTP status and a sentence for a person. `retry_after` is the number of seconds after which to try again."""
+    """An HTTP status and a sentence for the user. `retry_after` is the number of seconds after which to try again."""
 
     status: int
     sentence: str
@@ -53,14 +53,14 @@ async def refuse(refusal: Refusal, scope: Scope, send: Send, wording: RefusalFor
         headers["retry-after"] = str(refusal.retry_after)
     encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
     await send({"type": "http.response.start", "status": refusal.status, "headers": encoded})
-    # The answer to HEAD has the headers of the one to GET, but no body.
+    # The answer to HEAD has the same headers as the answer to GET, but no body.
     await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else body})
 
 
 NETLINK_SOCK_DIAG, SOCK_DIAG_BY_FAMILY, NLM_F_REQUEST, NLMSG_ERROR = 4, 20, 1, 2
 TCP_ESTABLISHED = 1
 ROOT = 0
-"""User id of root, who can read everything anyway. Programs that forward a port (WSL, containers) run as root, too."""
+"""User id of root, who can read everything anyway. Programs that forward a port (WSL, containers) also run as root."""
 # The formats of struct nlmsghdr and of the start of struct inet_diag_req_v2 (linux/inet_diag.h), and the end of the
 # latter: interface 0 and INET_DIAG_NOCOOKIE.
 _HEADER, _REQUEST, _NO_COOKIE = (
@@ -76,7 +76,7 @@ End = tuple[str, int]
 
 
 def is_other_user(peer: End, own: End) -> bool:
-    """Return whether the connection from `peer` to `own` is another user's; False if the system cannot tell."""
+    """Return whether the connection from `peer` to `own` belongs to another user; False if the system cannot tell."""
     if ":" in peer[0] or not can_identify_owner():
         return False
     return not _is_own_connection(peer, own)
@@ -86,7 +86,7 @@ def is_other_user(peer: End, own: End) -> bool:
 def can_identify_owner() -> bool:
     """Return whether the system can tell who owns a connection, by asking it about a connection of this process.
 
-    Only Linux can, and not with a kernel without SOCK_DIAG or in some sandboxes.
+    Only Linux can, except with a kernel without SOCK_DIAG and in some sandboxes.
     """
     if sys.platform != "linux":
         return False
@@ -100,10 +100,10 @@ def _is_own_connection(peer: End, own: End) -> bool:
     except OSError:
         return False
     if _HEADER.unpack_from(answer)[1] == NLMSG_ERROR:
-        # The connection is closed already: nobody would read the answer, and anyone could have sent the request.
+        # The connection is already closed: nobody would read the answer, and anyone could have sent the request.
         return False
     (owner,) = struct.unpack_from("=I", answer, _OWNER_AT)
-    # The kernel reports root as the owner of a connection that is being closed, even if another user opened it.
+    # The kernel reports root as the owner of a connection that is closing, even if another user opened it.
     return owner in {os.getuid(), ROOT} and answer[_STATE_AT] == TCP_ESTABLISHED
 
 
@@ -117,7 +117,7 @@ def _query_owner(peer: End, own: End) -> bytes:
 
 
 def has_token(scope: Scope, token: str) -> bool:
-    """Return whether a request has exactly one authorization header, and this token in it."""
+    """Return whether a request has exactly one authorization header, and that header contains this token."""
     given = [value for name, value in scope["headers"] if name == b"authorization"]
     return len(given) == 1 and secrets.compare_digest(given[0], f"Bearer {token}".encode())
 
@@ -141,8 +141,8 @@ def addresses(*methods_and_patterns: tuple[str, str]) -> tuple[Address, ...]:
 class AccessChecks:
     """Access checks in front of an app on `port` of this computer.
 
-    Addresses that are not `open` are answered with 404. `wording` renders refusals, and `location_text` is the
-    sentence in them that says where the app is.
+    Addresses that are not `open` are answered with 404. `wording` renders refusals; `location_text` is the sentence in
+    them that gives the app's address.
     """
 
     app: ASGIApp
@@ -165,7 +165,7 @@ class AccessChecks:
         await self.app(scope, receive, send)
 
     def refusal(self, scope: Scope) -> Refusal | None:
-        """Return why a request is refused; None if it may pass."""
+        """Return why a request is refused; None if it is allowed."""
         given: dict[str, list[str]] = {}
         for name, value in scope["headers"]:
             given.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
@@ -195,15 +195,16 @@ class AccessChecks:
 
 
 MAX_BODY = 4_000_000
-"""Largest body that is read whole, in bytes. The longest that the app sends lists some thousand uploaded files."""
+"""Largest body, in bytes, that is read as a whole. The app's longest body lists about a thousand uploaded files."""
 SMALL_BODY = 64_000
 """Bytes up to which a body is read without waiting for a slot, so that large requests do not delay small ones."""
 BODY_SECONDS, BODY_BYTES_PER_SECOND = 10.0, 50_000.0
-"""Seconds that every request may take, and bytes per second that it must deliver after that. Ample for loopback."""
+"""Seconds that every request may take, and bytes per second that it must deliver after that. Both are ample for
+loopback."""
 MAX_LARGE_REQUESTS, MAX_REQUESTS = 32, 2_000
-"""Large requests that are read and answered at once, and requests of all kinds that may be in progress."""
+"""Number of large requests that are read and answered at once, and of requests of any kind that may be in progress."""
 MAX_DRAINED = 1_000_000_000
-"""Bytes that are read and discarded, so that a client that sends too much sees the refusal, not a broken connection."""
+"""Bytes to read and discard, so that a client that sends too much sees the refusal instead of a broken connection."""
 TOO_SLOW = Refusal(408, "The request came in too slowly and was given up. Try again.")
 BUSY = Refusal(503, "localcrag has too much to do at once. Try again in a moment.", retry_after=2)
 
@@ -212,9 +213,9 @@ BUSY = Refusal(503, "localcrag has too much to do at once. Try again in a moment
 class IncomingBody:
     """A request's body while it arrives.
 
-    `most` is its largest allowed size and `came` the size so far, in bytes. `refusal` is why it is refused, if it is.
-    `whole` is true once its end was read, `gone` once the client has disconnected. `since` is when reading began, by
-    the clock `now`; negative before that.
+    `most` is its largest allowed size and `came` its size so far, in bytes. `refusal` is the reason if it is refused.
+    `whole` is true once its end has been read, `gone` once the client has disconnected. `since` is when reading began,
+    by the clock `now`; negative before that.
     """
 
     receive: Receive
@@ -245,7 +246,8 @@ class IncomingBody:
     async def drain(self) -> None:
         """Read and discard the rest of the body."""
         refusal = self.refusal
-        # If the client is too slow, `_next` sets another refusal, which ends the loop. The first refusal is reported.
+        # If the client is too slow, `_next` sets another refusal, which ends the loop. The first refusal is the one to
+        # report.
         while not (self.whole or self.gone) and self.came < MAX_DRAINED and self.refusal in (refusal, None):
             self.came += len(await self._next())
         self.refusal = refusal
@@ -253,7 +255,7 @@ class IncomingBody:
     async def _next(self) -> bytes:
         if self.since < 0:
             self.since = self.now()
-        # Messages may be empty, so this waits for the next one with bytes, or for the end.
+        # Messages may be empty, so wait for the next one with bytes, or for the end.
         while not self.whole:
             left = self.since + BODY_SECONDS + self.came / BODY_BYTES_PER_SECOND - self.now()
             try:
@@ -279,7 +281,7 @@ async def forward_buffered(
     wording: RefusalFormat,
     refused: Callable[[bytes], Refusal | None] = lambda content: None,
 ) -> None:
-    """Read the body whole and pass the request to `app`, or answer with a refusal.
+    """Read the whole body and pass the request to `app`, or answer with a refusal.
 
     `refused` gets the bytes, and may return a further reason to refuse them.
     """
@@ -294,7 +296,7 @@ async def forward_buffered(
 
 
 def _replay_body(content: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that first delivers a body that was read already, then the messages of the given one."""
+    """Return a `receive` that first delivers a body that was already read, and then the messages of the given one."""
     whole: list[Message] = [{"type": "http.request", "body": content, "more_body": False}]
 
     async def again() -> Message:
@@ -310,7 +312,7 @@ def content_length(scope: Scope) -> int:
 
 
 def too_large(most: int) -> Refusal:
-    """Return the refusal of a body that is larger than `most` bytes."""
+    """Return the refusal of a body larger than `most` bytes."""
     size = f"{most / 1_000_000:,.0f} MB"
     return Refusal(413, f"This is more than localcrag takes at once ({size}). Send less, or in parts.")
 
@@ -319,7 +321,7 @@ UNUSED_FEATURES = """
 accelerometer bluetooth camera display-capture geolocation gyroscope hid idle-detection local-fonts magnetometer
 microphone midi payment publickey-credentials-get serial usb xr-spatial-tracking
 """.split()
-"""Browser features that a page can ask for and this one never does, as Permissions-Policy names them."""
+"""Browser features that a page can request but this one never does, as Permissions-Policy names them."""
 
 
 def content_security_policy(nonce: str = "") -> str:
@@ -329,7 +331,7 @@ def content_security_policy(nonce: str = "") -> str:
         (
             "default-src 'none'",
             # 'unsafe-eval': Gradio compiles text into functions (templates and js_on_load of gr.HTML, js= of events).
-            # All of that text is localcrag's own and is in the page when it is built; no other text is compiled.
+            # All of that text is localcrag's own and part of the page when it is built; no other text is compiled.
             f"script-src 'self' 'unsafe-eval'{inline}",
             # Gradio's components write their styles into style elements and attributes.
             "style-src 'self' 'unsafe-inline'",
@@ -352,7 +354,7 @@ HEADERS = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": ", ".join(f"{name}=()" for name in UNUSED_FEATURES),
     "x-dns-prefetch-control": "off",
-    # Responses contain text of documents, which must not end up in the browser's cache on disk.
+    # Responses contain text of documents, which must not end up in the browser's disk cache.
     "cache-control": "no-store",
 }
 CACHEABLE = ("/assets/", "/static/")
@@ -361,7 +363,7 @@ CACHEABLE = ("/assets/", "/static/")
 
 @dataclass(frozen=True, slots=True)
 class ResponseHeaders:
-    """Middleware that adds HEADERS to every response; a Content-Security-Policy that a response brings is kept."""
+    """Middleware that adds HEADERS to every response; a response's own Content-Security-Policy is kept."""
 
     app: ASGIApp
 
@@ -385,7 +387,7 @@ HOST = "127.0.0.1"
 
 
 def require_free(port: int) -> None:
-    """Raise SettingsError if a program is listening on the port already."""
+    """Raise SettingsError if a program is already listening on the port."""
     if not is_free(port):
         raise SettingsError(
             f"Port {port} on {HOST} is in use, perhaps by another localcrag. Stop that program, or choose another port "

@@ -24,8 +24,8 @@ from localcrag.interfaces.api.questions import Questions
 from localcrag.privacy import process
 from localcrag.records.errors import LocalcragError
 
-# TypedDict is that of typing_extensions, because pydantic makes schemas of these classes, and before Python 3.12 it
-# refuses the one of typing.
+# TypedDict comes from typing_extensions, because pydantic makes schemas from these classes, and before Python 3.12 it
+# rejects typing's own.
 
 
 OWNER = "localcrag"
@@ -79,13 +79,13 @@ STREAMED: dict[int | str, dict[str, Any]] = {
 
 
 def create_api(questions: Questions) -> ASGIApp:
-    """Return the API without access checks: each request that reaches it has been checked for the token."""
+    """Return the API without access checks; the token of each request has been checked before."""
     app = FastAPI(
         title="localcrag",
         version=__version__,
         summary="Answers from your own documents, with the retrieval checked first.",
         openapi_url="/openapi.json",
-        # FastAPI's pages of documentation load scripts from another host.
+        # FastAPI's documentation pages load scripts from another host.
         docs_url=None,
         redoc_url=None,
         responses=FAILURES,
@@ -95,7 +95,7 @@ def create_api(questions: Questions) -> ASGIApp:
 
     @app.get("/v1/models")
     def list_models() -> Models:
-        """List the collections; each is a model."""
+        """List the collections; each is presented as a model."""
         return {"object": "list", "data": [_model(name) for name in questions.collections()]}
 
     @app.get("/v1/models/{name:path}")
@@ -107,7 +107,7 @@ def create_api(questions: Questions) -> ASGIApp:
     async def chat(body: openai_request.ChatRequest, request: Request) -> Response:
         """Answer the user's last message from a collection's documents."""
         asked = body.question()
-        questions.require(asked.collection)  # An unknown collection is answered with 404 before a stream begins.
+        questions.require(asked.collection)  # An unknown collection gets a 404 before a stream begins.
         if not body.stream:
             run = await cancel_on_disconnect(request.receive, lambda: questions.answer(asked))
             return JSONResponse(completion(run, body.ignored))
@@ -150,7 +150,7 @@ def _add_errors(app: FastAPI) -> None:
 
 
 def _add_stream_schema(app: FastAPI) -> None:
-    """Add the schema of a stream's pieces to the OpenAPI document, since FastAPI only knows the whole answer's."""
+    """Add the schema of a stream's pieces to the OpenAPI document, because FastAPI only knows whole answers."""
     made = app.openapi()
     piece = TypeAdapter(Piece).json_schema(ref_template="#/components/schemas/{model}")
     made["components"]["schemas"] |= piece.pop("$defs", {}) | {"Piece": piece}

@@ -1,7 +1,7 @@
 """Requests and errors in OpenAI's format, and how they map to localcrag's questions and errors.
 
 The body of an error is `{"error": {"message": …, "type": …, "param": …, "code": …}}`. A request is a chat completion
-(`ChatRequest`), with localcrag's own options in its field `localcrag` (`Wishes`).
+(`ChatRequest`), with localcrag's own options in its field `localcrag` (`AnswerOptions`).
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class ChatMessage(BaseModel):
 class AnswerOptions(DocumentFilter):
     """Options beyond OpenAI's format, like those of `localcrag ask`. Dates are 2024-01-31, 2024-01 or 2024.
 
-    `web` can only forbid web queries; whether they are allowed is for the person to set.
+    `web` can only forbid web queries; only the user can allow them.
     """
 
     preset: Preset | None = None
@@ -151,7 +151,7 @@ class ChatRequest(BaseModel):
 
 
 def _turns(messages: Sequence[ChatMessage]) -> tuple[Turn, ...]:
-    """Return the turns before the question: each question that got an answer, as in the app's chats."""
+    """Return the turns before the question: each question with an answer, as in the app's chats."""
     turns: list[Turn] = []
     asked = ""
     for one in messages:

@@ -1,7 +1,7 @@
 """`localcrag serve`: the server of the OpenAI-compatible API, its token, and its access checks.
 
-The token is made once and kept in a file that only this user can read. Each request needs it, except for the OpenAPI
-document.
+The token is created once and stored in a file that only this user can read. Every request needs it, except for the
+OpenAPI document.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from localcrag.records.errors import SettingsError
 from localcrag.settings import Settings
 
 FILE_NAME = "api-token"
-"""Name of the token's file in the data folder; private_folder.py knows it, too."""
+"""Name of the token's file in the data folder; private_folder.py lists it, too."""
 TOKEN_BYTES = 32
 """Random bytes in a token."""
 
 
 def load_token(data_dir: Path, *, new: bool = False) -> str:
-    """Return the token of a data folder; make one if there is none, or a `new` one on demand. Raises SettingsError."""
+    """Return the token of a data folder; create it if there is none, or if `new` is set. Raises SettingsError."""
     path = data_dir / FILE_NAME
     try:
         if not new and path.is_file() and (token := path.read_text("ascii").strip()):
@@ -93,7 +93,7 @@ class RequireToken:
 
 @dataclass(slots=True)
 class BoundedRequests:
-    """Middleware that reads a POST request whole, within limits on size, time, and the number of requests at once."""
+    """Middleware that reads whole POST requests, within limits on size, time, and number of requests at once."""
 
     app: ASGIApp
     _under_way: int = 0
@@ -115,7 +115,7 @@ class BoundedRequests:
 
 
 SHUTDOWN_SECONDS = 5
-"""Seconds that answers in progress have to finish when the server is stopped."""
+"""Seconds that answers in progress get to finish when the server is stopped."""
 
 
 def launch(settings: Settings, *, port: int, only: str | None) -> None:

@@ -1,4 +1,4 @@
-"""Questions from other programs: each runs in a thread of its own, but only one is answered at a time."""
+"""Questions from other programs: each runs in a separate thread, but only one is answered at a time."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class DocumentFilter(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApiQuestion:
-    """A program's question, with the collection, the turns before it, and settings that differ from the app's."""
+    """A program's question, with the collection, the previous turns, and settings that differ from the app's."""
 
     question: str
     collection: str
@@ -81,7 +81,7 @@ class Questions:
     async def ask(self, asked: ApiQuestion) -> AsyncGenerator[AnswerProgress, None]:
         """Yield the events of a question; closing this generator, or cancelling its task, stops the question.
 
-        No person can consent to a web query here. If consent is needed, nothing is sent, and the run says so. Raises
+        Nobody can consent to a web query here. If consent is needed, nothing is sent, and the run reports that. Raises
         the errors of Assembly.ask.
         """
         stopping = threading.Event()

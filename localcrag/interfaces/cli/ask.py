@@ -1,4 +1,4 @@
-"""`localcrag ask`: ask a question, with consent on the terminal before a web query leaves."""
+"""`localcrag ask`: ask a question; web queries need consent on the terminal before they are sent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def ask_consent(query: str) -> str | None:
-    """Show a web query on the terminal, and return what to send: the query, other words, or None for nothing."""
+    """Show a web query on the terminal; return the query to send, edited or not, or None to send nothing."""
     from localcrag.interfaces.cli.terminal import console
 
     screen = console()
@@ -26,7 +26,7 @@ def ask_consent(query: str) -> str | None:
     if sys.stdout.isatty():
         arrow = " (press ↑ to edit the query)" if _add_to_history(query) else ""
     else:
-        # stdout is a file or a pipe: `input` would write its prompt into the result.
+        # stdout is a file or a pipe, and `input` would write its prompt into the result.
         prompt, arrow = "", ""
     screen.print(f"Press Enter to send it, type other words to send those instead{arrow}, or type n to send nothing.")
     if not prompt:
@@ -41,9 +41,9 @@ def ask_consent(query: str) -> str | None:
 
 
 def _add_to_history(query: str) -> bool:
-    """Put the query into the line editor's history, where the up arrow finds it; return whether there is an editor."""
+    """Add the query to the line editor's history, for the up arrow; return whether there is an editor."""
     try:
-        import readline  # Windows does not have it.
+        import readline  # Windows does not have this module.
     except ImportError:
         return False
     readline.add_history(query)
@@ -99,12 +99,12 @@ def _ask(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.interfaces.cli import terminal
     from localcrag.runs import recording as record
 
-    # Consent is asked for on a terminal only: a script would wait for an answer that never comes.
+    # Ask for consent on a terminal only: a script would wait for an answer that never comes.
     consent = ask_consent if sys.stdin.isatty() and sys.stderr.isatty() else None
     preset = parsed.preset and Preset(parsed.preset)
     assembly = cli.open_app(settings)
     if parsed.llm:
-        # If the model that was named cannot be loaded, this raises the reason; else the answer would come without it.
+        # If the named model cannot be loaded, this raises the reason; otherwise the answer would be made without it.
         _ = assembly.models.llm
     asking = assembly.ask(
         parsed.question,

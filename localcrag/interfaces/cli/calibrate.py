@@ -83,7 +83,7 @@ def override_notes(settings: Settings) -> list[str]:
 
 
 def describe_active(settings: Settings, applied: StoredCalibration | None) -> str:
-    """Return a sentence on the collection's active calibration: the model's own, or one that was fitted."""
+    """Return a sentence on the collection's active calibration: the model's own, or a fitted one."""
     where = f"In the collection “{settings.collection}”, {settings.relevance} has"
     if applied is None:
         return f"{where} its own calibration."
@@ -91,7 +91,7 @@ def describe_active(settings: Settings, applied: StoredCalibration | None) -> st
 
 
 def describe_source(stored: StoredCalibration) -> str:
-    """Return the data that a calibration was fitted to, in words."""
+    """Describe the data that a calibration was fitted to."""
     how = stored.how
     sources = [f"the set {how.from_set}"] if how.from_set else []
     sources += [f"{counted(how.from_use, 'label')} from use"] if how.from_use else []
@@ -146,7 +146,7 @@ def _calibrate(parsed: argparse.Namespace, settings: Settings) -> int:
 
 
 def _criterion(parsed: argparse.Namespace) -> Criterion:
-    """Return the named criterion. Raises SettingsError for numbers that do not fit it."""
+    """Return the named criterion. Raises SettingsError for numbers that do not match it."""
     from localcrag.evaluation.calibration import Criterion, CriterionKind
 
     for name, kind in (("target", "web-rate"), ("cost", "cost")):
@@ -187,7 +187,7 @@ def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -
 
 
 def _add_set(labelled: LabelledData, assembly: Assembly, folder: Path) -> None:
-    """Score an evaluation set and add its labels; its documents are added to a data folder of their own."""
+    """Score an evaluation set and add its labels; its documents go to a separate data folder."""
     from localcrag.app.evaluations import add_documents, set_assembly
     from localcrag.interfaces.cli import terminal
     from localcrag.records.evaluation_set import read

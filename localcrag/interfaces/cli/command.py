@@ -1,4 +1,4 @@
-"""Helpers for all commands: opening the app, shared options, and printing results.
+"""Helpers for all commands: open the app, add shared options, and print results.
 
 The app that a command opens is closed when the command ends.
 """
@@ -61,7 +61,7 @@ _open_apps: ContextVar[ExitStack] = ContextVar("at the end of the command")
 
 @contextmanager
 def close_apps_at_exit() -> Iterator[None]:
-    """Close the apps that a command has opened when it ends, also after an error."""
+    """Close the apps that a command has opened when the command ends, even after an error."""
     with ExitStack() as stack:
         before = _open_apps.set(stack)
         try:
@@ -76,13 +76,13 @@ def open_app(settings: Settings) -> Assembly:
 
     assembly = Assembly(settings)
     # Commands that delete data overwrite it themselves (`finish_secure_deletion`). A command that only reads must not
-    # wait for that when it closes the app.
+    # wait for that on closing the app.
     _open_apps.get().callback(assembly.close, overwrites=False)
     return assembly
 
 
 def open_collection(settings: Settings) -> Assembly:
-    """Open the app for an existing collection. Raises UnknownCollection if the one of the settings does not exist."""
+    """Open the app for an existing collection. Raises UnknownCollection if it does not exist."""
     assembly = open_app(settings)
     assembly.collections.require()
     return assembly
@@ -91,7 +91,7 @@ def open_collection(settings: Settings) -> Assembly:
 def open_history(parsed: argparse.Namespace, settings: Settings) -> Assembly:
     """Open the app for past questions and labels, of all collections if none is named.
 
-    Questions and labels outlive their collection, so a deleted collection that has some can be named, too. Raises
+    Questions and labels outlive their collection, so a deleted collection that has some can also be named. Raises
     UnknownCollection.
     """
     assembly = open_app(settings)
@@ -101,7 +101,7 @@ def open_history(parsed: argparse.Namespace, settings: Settings) -> Assembly:
 
 
 def finish_secure_deletion(assembly: Assembly) -> None:
-    """Overwrite the bytes of deleted or changed data; if that is not possible, print why."""
+    """Overwrite the bytes of deleted or changed data; if that fails, print the reason."""
     from localcrag.app.collections.deletion import finish_overwriting
 
     if why := finish_overwriting(assembly.database):
@@ -137,7 +137,7 @@ def port(text: str) -> int:
 
 
 def strictness(text: str) -> str:
-    """Return the stored value of a strictness from its name or the value itself. Raises ArgumentTypeError."""
+    """Return the stored value of a strictness, given its name or the value itself. Raises ArgumentTypeError."""
     chosen = STRICTNESS.get(text, text)
     if chosen not in STRICTNESS.values():
         raise argparse.ArgumentTypeError("must be supported-only, mark-partial or show-all")
@@ -145,10 +145,10 @@ def strictness(text: str) -> str:
 
 
 def setting(name: str) -> Callable[[str], float]:
-    """Return argparse's type for a numeric setting: a number within the limits of the setting."""
+    """Return argparse's type for a numeric setting: a number within the setting's limits."""
 
     def value(text: str) -> float:
-        # Imported here because it takes a moment, and `localcrag --help` must not wait for it.
+        # Import this here, because it takes a moment and `localcrag --help` must not wait for it.
         from localcrag.settings import parse_number
 
         try:
@@ -181,7 +181,7 @@ def _plain(value: Any) -> Any:
 
 
 def print_result(result: Any, parsed: argparse.Namespace, text: str | None) -> None:
-    """Print a result as JSON if --json was given, else as text, if there is any."""
+    """Print a result as JSON if --json was given, otherwise as text, if there is any."""
     if parsed.json:
         print_json(result)
     elif text is not None:
@@ -189,7 +189,7 @@ def print_result(result: Any, parsed: argparse.Namespace, text: str | None) -> N
 
 
 def at_least_one(what: str) -> Callable[[str], int]:
-    """Return argparse's type for a whole number from 1 on; `what` names it in the message: "a number of runs"."""
+    """Return argparse's type for a whole number of at least 1; `what` names it in errors: "a number of runs"."""
 
     def number(text: str) -> int:
         found = whole_number(text)
@@ -216,7 +216,7 @@ _LISTS = {
 
 
 def add_restriction(command: argparse.ArgumentParser) -> None:
-    """Add the options that restrict documents; all but the days can be repeated, and any of the values may match."""
+    """Add the options that restrict documents; all except the days can be repeated to allow several values."""
     group = command.add_argument_group("restrict the documents")
     for option, (name, value, words) in _LISTS.items():
         group.add_argument(option, dest=name, metavar=value, action="append", default=[], help=words)

@@ -1,6 +1,6 @@
 """`localcrag eval`: measure answers on evaluation sets under several configurations.
 
-Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
+Slow imports happen only when a subcommand runs, so that `localcrag --help` stays fast.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 
 FOLDER = "evaluations"
-"""Folder of evaluations within the data folder."""
+"""Name of the folder of evaluations in the data folder."""
 BENCH_FOLDER = "documents"
-"""Folder within FOLDER that is the data folder for the documents of evaluation sets."""
+"""Name of the folder in FOLDER that is the data folder for the documents of evaluation sets."""
 EXAMPLES = """\
   localcrag eval SET                         plain RAG against localcrag
   localcrag eval SET --ablate                what each step adds
@@ -104,7 +104,7 @@ def _compare(parsed: argparse.Namespace, settings: Settings) -> None:
 
 
 def _side(name: str, settings: Settings) -> tuple[Evaluation, str]:
-    """Return an evaluation and one of its configurations: that of RUN:CONFIGURATION, or else the last one."""
+    """Return an evaluation and one of its configurations: the one in RUN:CONFIGURATION, or else the last one."""
     run, _, configuration = name.partition(":")
     found = _find(run, settings)
     configuration = configuration or found.configurations[-1]
@@ -113,7 +113,7 @@ def _side(name: str, settings: Settings) -> tuple[Evaluation, str]:
 
 
 def _find(name: str, settings: Settings) -> Evaluation:
-    """Return the evaluation with this id, this beginning of an id, or in this folder. Raises EvaluationError."""
+    """Return the evaluation with this id or beginning of an id, or in this folder. Raises EvaluationError."""
     from localcrag.evaluation import results as store
 
     if Path(name).is_dir():
@@ -180,7 +180,7 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> None:
 
 
 def _configurations(parsed: argparse.Namespace, settings: Settings) -> tuple[Configuration, ...]:
-    """Return the configurations that the options ask for. Raises EvaluationError."""
+    """Return the configurations that the options request. Raises EvaluationError."""
     from localcrag.evaluation import plan as known
 
     chosen: list[Configuration] = []

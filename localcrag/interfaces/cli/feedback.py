@@ -1,6 +1,6 @@
 """`localcrag labels`, `pins` and `gaps`: feedback, pinned questions, and unanswered questions.
 
-Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
+Slow imports happen only when a subcommand runs, so that `localcrag --help` stays fast.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def show_folder_changes(events: Iterator[FolderEvent], *, quiet: bool = False) -
 
 
 def line(change: FolderChange) -> str:
-    """Return the line that describes a change, with rich's markup."""
+    """Return a line that describes a change, in rich's markup."""
     text = {
         FolderStatus.RENAMED: f"was {change.was}",
         FolderStatus.SAME: f"same content as {change.was}",

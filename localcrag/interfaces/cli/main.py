@@ -1,8 +1,8 @@
-"""The command line: reads the arguments, runs one command, and reports errors.
+"""The command line: read the arguments, run one command, and report errors.
 
 Results go to stdout (with --json, as one JSON document), progress and everything else to stderr. The exit status is 0
-if the command succeeded, 1 if it failed, 2 for wrong usage, and 130 if it was interrupted. Modules that take long to
-import are imported only when they are needed, because --help must answer at once.
+if the command succeeded, 1 if it failed, 2 for wrong usage, and 130 if it was interrupted. Slow modules are imported
+only when needed, because --help must answer at once.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ COMMAND_GROUPS = {
     "Improve": ("runs", "labels", "pins", "gaps", "eval", "calibrate"),
     "System": ("doctor", "privacy", "backup", "restore"),
 }
-"""The commands as `localcrag --help` lists them, by group."""
+"""The commands by group, as `localcrag --help` lists them."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -61,7 +61,7 @@ def main(arguments: list[str] | None = None) -> int:
         parsed.on_failure(parsed, error)
         return status
     except BrokenPipeError:
-        # The reader of the output has closed it (`| head`). Without another stdout, Python would report a second
+        # The reader of the output has closed it (`| head`). Without this replacement, Python would report a second
         # broken pipe when it flushes stdout at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
@@ -73,11 +73,11 @@ def main(arguments: list[str] | None = None) -> int:
 class _CommandParser(argparse.ArgumentParser):
     """A parser that raises SettingsError instead of exiting, so that its errors are JSON with --json.
 
-    The subcommands' parsers are of this class, too.
+    The subcommands' parsers also have this class.
     """
 
     def error(self, message: str) -> NoReturn:
-        """Raise SettingsError with one line that says what is wrong and points to the help."""
+        """Raise SettingsError with one line that names the problem and points to the help."""
         for begins, instead in _MESSAGE_REPLACEMENTS:
             message = begins.sub(instead, message)
         raise SettingsError(f"{message.rstrip('.')}. See `{self.prog} --help`.")
@@ -105,7 +105,7 @@ class _MainParser(_CommandParser):
 
 
 def _is_json(argument: str) -> bool:
-    """Return whether an argument is `--json`, or an abbreviation that argparse accepts for it."""
+    """Return whether an argument is `--json`, or an abbreviation of it that argparse accepts."""
     return argument.startswith("--j") and "--json".startswith(argument)
 
 
@@ -125,7 +125,7 @@ def _settings(parsed: argparse.Namespace) -> Settings:
 
 
 def _parser() -> argparse.ArgumentParser:
-    # SUPPRESS: else the defaults of `list` would overwrite the option in `runs --json list`.
+    # SUPPRESS is needed: otherwise the defaults of `list` would overwrite the option in `runs --json list`.
     common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument("--data-dir", metavar="DIR", help="folder for all data (also LOCALCRAG_DATA_DIR)")
     common.add_argument("--json", action="store_true", help="print the result as JSON")

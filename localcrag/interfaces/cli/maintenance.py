@@ -56,7 +56,7 @@ def _describe(done: BackupSummary) -> str:
 
 
 def _missing_lines(done: BackupSummary) -> list[str]:
-    """Return a line on the collections whose documents are on a server, and thus not in the backup."""
+    """Return a line about collections whose documents are on a server, and therefore not in the backup."""
     if not done.elsewhere:
         return []
     named = ", ".join(f"“{name}”" for name in done.elsewhere)

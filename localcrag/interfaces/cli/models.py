@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 
 LINE_SECONDS = 5.0
-"""Seconds between two lines of progress if there is no terminal: often enough to watch, rare enough for a log."""
+"""Seconds between two lines of progress if there is no terminal: frequent enough to watch, rare enough for a log."""
 WORDS = {"transfer": "downloading", "check": "checking"}
 
 
 @contextmanager
 def display(stream: TextIO | None = None) -> Iterator[Report]:
-    """Yield a function that shows the records of a download, one after another, on `stream` (stderr)."""
+    """Yield a function that shows the successive records of a download on `stream` (stderr)."""
     stream = stream or sys.stderr
     if not stream.isatty():
         yield _line_reporter(stream)
         return
-    from rich.console import Console  # Imported here, since only a terminal needs it.
+    from rich.console import Console  # Import this here, because only a terminal needs it.
     from rich.progress import Progress, TextColumn
 
     bar = Progress.get_default_columns()[1]
@@ -179,7 +179,7 @@ def _get(parsed: argparse.Namespace, settings: Settings) -> int:
             with display() as report:
                 downloaded = library.get(name, report)
         except LocalcragError as error:
-            # The other models are still downloaded, so that a set-up that loses its connection misses as little as
+            # The other models are still downloaded, so that a set-up whose connection breaks misses as little as
             # possible.
             results.append({"name": name, "state": "failed", "error": str(error)})
             say(f"localcrag: {error}")

@@ -1,6 +1,6 @@
 """`localcrag runs`: list, show, export and replay past questions, and explore thresholds.
 
-Nothing heavy is imported before a subcommand runs, so that `localcrag --help` stays quick.
+Slow imports happen only when a subcommand runs, so that `localcrag --help` stays fast.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _export(parsed: argparse.Namespace, settings: Settings) -> None:
 
     store = cli.open_history(parsed, settings).runs
     wanted = parsed.run_ids or [run.run_id for run in reversed(store.newest(collection=parsed.collection))]
-    # The first run is read before the file is opened, so that an unknown id does not empty an existing file.
+    # Read the first run before opening the file, so that an unknown id does not empty an existing file.
     runs = (store.get(run_id) for run_id in wanted)
     first = list(itertools.islice(runs, 1))
     with _output(parsed.output) as file:

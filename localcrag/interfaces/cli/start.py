@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 PORT = 7979
-"""Port of the API: fixed, since other programs store it in their settings, and not one of those that the app tries."""
+"""Port of the API; it is fixed, because other programs store it, and differs from the ports that the app tries."""
 
 
 def add_commands(commands: Commands) -> None:
@@ -66,9 +66,9 @@ def _mcp(parsed: argparse.Namespace, settings: Settings) -> None:
 
 
 def prepare_gradio(settings: Settings) -> None:
-    """Set where Gradio keeps its files, and keep it from writing stub files; call it before Gradio is imported."""
-    # Gradio reads its variable at import; the default is a folder that every user of the machine can read.
-    # matplotlib, which Gradio imports, would else make a folder among the person's settings.
+    """Set where Gradio stores its files, and keep it from writing stub files; call this before importing Gradio."""
+    # Gradio reads its variable on import; the default is a folder that every user of the computer can read. Otherwise
+    # matplotlib, which Gradio imports, would create a folder among the user's settings.
     for name in ("GRADIO_TEMP_DIR", "MPLCONFIGDIR"):
         os.environ[name] = str(settings.uploads_dir)
     from localcrag.interfaces.page import gradio_stubs

@@ -1,6 +1,6 @@
 """Output on the terminal: progress, the steps of a question, runs, and answers.
 
-Progress and details go to stderr. On a terminal they are a bar; in a log, a line now and then.
+Progress and details go to stderr. A terminal shows a progress bar; a log gets a line now and then.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _UNITS = {"reading": "pages read", "recognising": "pages of scans read", "cuttin
 
 
 def describe_progress(event: IngestProgress) -> str:
-    """Return the current activity and the file it is about, with rich's markup."""
+    """Describe the current activity and its file, in rich's markup."""
     if event.phase == "loading":
         return f"loading models; {counted(event.files, 'file')} found{' so far' if event.more else ''}"
     unit = _UNITS[event.phase]
@@ -47,7 +47,7 @@ def describe_progress(event: IngestProgress) -> str:
 
 
 def time_left(event: IngestProgress) -> str:
-    """Return the estimated time left, in words; an empty text if there is no estimate."""
+    """Return the estimated remaining time in words; "" if there is no estimate."""
     each = "" if event.seconds_a_page is None else f"{event.seconds_a_page:.1f} s a page, "
     return each if event.seconds_left is None else f"{each}about {duration(max(1.0, event.seconds_left))} left"
 
@@ -85,22 +85,22 @@ COLOURS = {
 }  # fmt: skip
 
 MANY_FILES = 1_000
-"""Number of files from which on a log says how many were found, before the first one is read."""
+"""Number of files from which a log reports the total before the first file is read."""
 LOG_LINES = 20
-"""Lines about progress in a log, in all: there, no bar can be drawn."""
+"""Maximum number of progress lines in a log, which cannot show a progress bar."""
 
 COLUMN_SHARE = 5
-"""Divisor of the terminal's width for the columns of relevance and source: a fifth each, the text gets the rest."""
+"""Divisor of the terminal's width for the columns of relevance and source: a fifth each; the text gets the rest."""
 SOURCE_LINES = 3
-"""Lines that a source may be wrapped into."""
+"""Maximum number of lines that a source may be wrapped into."""
 MIN_NAME_LENGTH = 12
-"""Shortest length that a name is cut to, in characters, even if the terminal is narrower."""
+"""Minimum number of characters that a name is cut to, even if the terminal is narrower."""
 
 BACKING_COLOURS = {Backing.SUPPORTED: "green", Backing.PARTLY: "yellow", Backing.NOT: "red"}
 
 
 def console() -> Console:
-    """Return a console on stderr; it is created when needed, because tests and pipes replace the stream."""
+    """Return a console on stderr, created when needed, because tests and pipes replace the stream."""
     return Console(stderr=True, highlight=False)
 
 
@@ -166,7 +166,7 @@ def show_details(run: Run) -> None:
 
 
 def advice(run: Run, *, searxng: bool) -> str:
-    """Return what to try next if the documents did not answer; else an empty text. `searxng`: one is set."""
+    """Return what to try next if the documents did not answer; otherwise "". `searxng`: whether a server is set."""
     if not run.abstained or not run.passages:
         return ""
     web = ""
@@ -195,7 +195,7 @@ def _passages(run: Run, share: int) -> Table:
 
 
 def _source(passage: Passage, room: int) -> str:
-    """Return a passage's source in about `room` characters: the name is cut in its middle, the rest is kept."""
+    """Return a passage's source in about `room` characters; only the name is shortened, in its middle."""
     name = passage.url or passage.document or ""
     place = f", p. {passage.page}" if passage.page and not passage.url else ""
     place += f", {places.row_names(passage.rows)}" if passage.rows else ""
@@ -247,7 +247,7 @@ def answer_text(run: Run) -> str:
 def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[IngestResult]:
     """Show progress per file and page, and a line per finished file; return the results.
 
-    With `quiet`, there is no line per file, but in a log one now and then.
+    With `quiet`, there is no line per file; a log gets a line now and then.
     """
     results: list[IngestResult] = []
     files = 0
@@ -271,7 +271,7 @@ def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[I
 def show_evaluation(events: Iterator[QuestionAsked], *, done: int, total: int) -> None:
     """Show the current question, the number of runs, and the time left; in a log, a line now and then.
 
-    `done` of `total` runs were made before.
+    `done` of `total` runs existed before.
     """
     screen = console()
     columns = (
@@ -290,7 +290,7 @@ def show_evaluation(events: Iterator[QuestionAsked], *, done: int, total: int) -
 
 
 def _should_log(done: int, total: int) -> bool:
-    # One line whenever another 1/LINES of the total is done.
+    # Print a line whenever another 1/LOG_LINES of the total is done.
     return done * LOG_LINES // total > (done - 1) * LOG_LINES // total
 
 

@@ -1,7 +1,7 @@
-"""The column of documents: their list, uploads, watched folders, and collections as files.
+"""The documents column: the list, uploads, watched folders, and collections as files.
 
 `WatchEvents` handles watched folders, `TransferEvents` export and import of collections, and `DocumentEvents` the rest.
-Uploads and watching run in `app/` whether or not a tab is open; the handlers here only show how far they are.
+Uploads and watching run in `app/` whether or not a tab is open; the handlers here only show their progress.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class WatchEvents:
         )
 
     def look(self, collection: str, request: gr.Request) -> tuple[Any, Any]:
-        """Return the current state of the folders, and the documents if they have changed since the tab's last look."""
+        """Return the current state of the folders, and the documents if they changed since the tab's last check."""
         now, tab = (collection, self._keeper.version), session(request)
         before = self._reported.get(tab)
         self._reported.put(tab, now)
@@ -108,14 +108,14 @@ class WatchEvents:
 
 
 def _local_time(time: str) -> str:
-    """Return a time in this computer's time zone, to the minute; the day is left out if it is today."""
+    """Return a time in this computer's time zone, to the minute; without the day if it is today."""
     at = datetime.fromisoformat(time).astimezone()
     return f"{at:%H:%M}" if at.date() == datetime.now(at.tzinfo).date() else f"{at:%Y-%m-%d %H:%M}"
 
 
 EXTENSION = ".localcrag"
 PROGRESS_INTERVAL = 0.2
-"""Shortest time between two reports of progress, in seconds."""
+"""Minimum seconds between two progress reports."""
 
 
 class TransferEvents:
@@ -131,7 +131,7 @@ class TransferEvents:
         return at.carry_in.upload(self.take_in, [at.carry_in], [at.carry_in, at.carried, at.collection], **PARALLEL)
 
     def export(self, collection: str) -> Iterator[str]:
-        """Write a collection into a file, and show the address to fetch it from."""
+        """Write a collection to a file, and show the address for downloading it."""
         file = self._files.place(f"{_file_name(collection)}{EXTENSION}")
         doing = _("Exporting “%(name)s”", name=collection)
         try:
@@ -155,7 +155,7 @@ class TransferEvents:
         yield _transfer_html(said=f"{text} ({number})", address=address, name=file.name, made=next(SERIAL))
 
     def take_in(self, given: str) -> Iterator[tuple[Any, ...]]:
-        """Import a file as a new collection, and show that.
+        """Import a file as a new collection, and show the result.
 
         Each yield sets the button to None and does not skip it: a skip would replace the component with a new one,
         which leaves files behind (see steady_blocks.py).
@@ -197,12 +197,12 @@ def _file_name(collection: str) -> str:
 
 
 UPDATE_INTERVAL, UPDATE_ROWS = 0.5, 1_000
-"""Seconds between two updates on files that are added, up to so many rows in all tabs together.
+"""Seconds between two updates on files being added, and the number of rows in all tabs up to which this applies.
 
-With more rows the updates are rarer, since Gradio keeps in memory all updates that it gets faster than it can send.
+With more rows, updates are rarer, because Gradio keeps all updates in memory that it cannot send fast enough.
 """
 MAX_UPDATED_TABS = 3
-"""Tabs that get updates on uploads: a browser has six connections to an address for all its tabs together."""
+"""Number of tabs that get updates on uploads: a browser has six connections to an address for all its tabs together."""
 
 
 class DocumentsColumn:
@@ -267,7 +267,7 @@ class DocumentEvents:
         self._last: tuple[tuple[str, tuple[UploadTask, ...]], str] = ("", ()), ""
 
     def wire(self, page: gr.Blocks, at: DocumentsColumn, log: gr.HTML, where: gr.HTML) -> tuple[Any, Any]:
-        """Connect the components, with the button for sample documents in the chat's `log`.
+        """Connect the components, including the button for sample documents in the chat's `log`.
 
         Return the events that choose another collection.
         """
@@ -300,7 +300,7 @@ class DocumentEvents:
     def add_originals(self, paths: Sequence[Path], otherwise: str) -> None:
         """Add files and folders of this computer, without uploading them, to the collection that was shown last.
 
-        `otherwise` is the collection if none was shown yet. A folder of more than ROWS files is one row of the list.
+        `otherwise` is the collection to use if none was shown yet. A folder with many files is one row of the list.
         Raises UnreadableDocument.
         """
         collection = self._last_shown if self._last_shown in self._collections.offered() else otherwise
@@ -312,7 +312,7 @@ class DocumentEvents:
                 self._uploads.add_originals(files, collection)
 
     def add_samples(self) -> tuple[Any, ...]:
-        """Add the documents that ship with the app to a collection of their own."""
+        """Add the documents that ship with the app to a separate collection."""
         self._uploads.add(sorted(samples.DOCUMENTS.iterdir()), samples.COLLECTION, copies=False)
         names = sorted({*self._collections.offered(), samples.COLLECTION})
         return gr.update(choices=names, value=samples.COLLECTION), self._report(), gr.skip()
@@ -324,7 +324,7 @@ class DocumentEvents:
     def follow(self, collection: str, request: gr.Request) -> Iterator[tuple[Any, ...]]:
         """Show the progress of uploads, and the documents whenever one was added, until all uploads have ended.
 
-        The documents are those of the collection that the tab shows at that moment. Only the last MAX_UPDATED_TABS tabs
+        The documents belong to the collection that the tab shows at that moment. Only the last MAX_UPDATED_TABS tabs
         get updates; another tab gets them again once it has the focus.
         """
         done, me, tab = -1, object(), session(request)
@@ -332,7 +332,8 @@ class DocumentEvents:
         self._followers.append(me)
         try:
             for items in self._uploads.follow():
-                # Ended uploads plus results of single files: if the sum has changed, there may be other documents.
+                # Number of ended uploads plus results of single files: if it has changed, the documents may have
+                # changed.
                 finished = sum((not one.open) + len(one.results) for one in items)
                 collection = self._shown_by_tab.get(tab) or collection
                 yield self._shown(items), self.listed(collection) if finished != done else gr.skip()
@@ -345,7 +346,7 @@ class DocumentEvents:
             self._followers.remove(me)
 
     def change_uploads(self, collection: str, event: gr.EventData) -> tuple[Any, ...]:
-        """Cancel, retry or dismiss one upload or all of them, or unlock one with its password."""
+        """Cancel, retry or dismiss one upload or all uploads, or unlock one with its password."""
         ids = [int(event.id)] if event.id else []
         if event.what == "unlock":
             self._uploads.unlock(int(event.id), str(event.password))
@@ -368,7 +369,7 @@ class DocumentEvents:
         names = [str(name) for name in event.names]
         chosen = frozenset(names)
         try:
-            # Attachments are deleted with their e-mail, and files of an archive with the archive.
+            # Attachments are deleted with their e-mail, and the files in an archive with the archive.
             apart = [name for name in names if chosen.isdisjoint(parent_folders(name))]
             number = len(apart) + self._forgetting.delete(apart, collection)
             text = _("%(name)s was deleted.", name=names[0]) if number == 1 else _(
@@ -421,12 +422,12 @@ class DocumentEvents:
         return gr.update(choices=self._collections.offered(), value=name), self.listed(name)
 
     def _record_shown(self, tab: str, collection: str) -> None:
-        """Record the collection that a tab shows; for one that a handler chooses, before the tab reports it."""
+        """Record the collection that a tab shows, or that a handler chooses before the tab reports it."""
         self._shown_by_tab.put(tab, collection)
         self._last_shown = collection
 
     def _shown(self, items: tuple[UploadTask, ...]) -> str:
-        """Return the list of uploads; it is rendered once for all tabs, until it or the language changes."""
+        """Return the list of uploads, rendered once for all tabs until it or the language changes."""
         shown, written = self._last
         if shown != (translation.language(), items):
             written = renderers.uploads(items)

@@ -1,4 +1,4 @@
-"""A person's feedback on answers: labels, pins, and web texts to add as documents.
+"""The user's feedback on answers: labels, pins, and web texts to add as documents.
 
 The handlers serve both the side panel and the lists in the settings.
 """
@@ -35,7 +35,7 @@ def panel(assembly: Assembly, run: Run) -> str:
     try:
         return run_panel.panel(run, learned=_learned(assembly, run))
     except LocalcragError:
-        # The question was answered, so its panel is shown all the same; labelling it will show what is wrong.
+        # The question was answered, so its panel is shown anyway; labelling it will show the error.
         return run_panel.panel(run)
 
 
@@ -62,9 +62,9 @@ def _learned(assembly: Assembly, run: Run) -> run_panel.RunFeedback:
 
 
 def _web_texts(assembly: Assembly, run: Run) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the web passages that are documents already, and those that can become one.
+    """Return the web passages that are already documents, and those that can become one.
 
-    Both are by the passage's id: the first with the document's name, the second with the number of the web result.
+    Both are keyed by passage id: the first has the document's name, the second the number of the web result.
     """
     names = {document.sha256: document.name for document in assembly.collections.documents(run.collection)}
     added, addable = {}, {}
@@ -74,7 +74,7 @@ def _web_texts(assembly: Assembly, run: Run) -> tuple[dict[str, str], dict[str, 
         try:
             document = feedback.make_web_document(passage)
         except GapError:
-            continue  # The web result has no text that could be added.
+            continue  # The web result has no text to add.
         if document.sha256 in names:
             added[passage.id] = names[document.sha256]
         else:

@@ -1,4 +1,4 @@
-"""Makes importing Gradio twice as fast, by leaving out the stub files that it writes for editors."""
+"""Make importing Gradio twice as fast, by leaving out the stub files that it writes for editors."""
 
 from __future__ import annotations
 
@@ -9,14 +9,15 @@ from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from types import ModuleType
 
 STUB_WRITER = "gradio.component_meta"
-"""Gradio's module that parses the source of each component, and writes a .pyi file next to it if that is outdated."""
+"""Gradio's module that parses the source of each component, and rewrites the .pyi file next to it if that is
+outdated."""
 
 
 def disable_stubs() -> None:
-    """Keep Gradio from writing stub files, which are of no use in an installed program. Call it before the import.
+    """Keep Gradio from writing stub files, which are useless in an installed program. Call it before the import.
 
     This saves two of four seconds at every start of the app, and nothing is written where localcrag is installed. If a
-    later Gradio writes the files in another module, only the time is lost.
+    later Gradio writes the files in another module, it only takes longer.
     """
     if STUB_WRITER not in sys.modules:
         sys.meta_path.insert(0, _Finder())

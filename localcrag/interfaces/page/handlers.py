@@ -26,10 +26,10 @@ ADDRESS = "/localcrag/made/"
 
 
 class DownloadFiles:
-    """Files made for download: each can be fetched once, at an address that cannot be guessed, and is then removed."""
+    """Files for download: each can be fetched once, from an address that cannot be guessed, and is then removed."""
 
     def __init__(self, folder: Path) -> None:
-        """Keep files in `folder`, which launch.py empties when the server starts and ends."""
+        """Store files in `folder`, which launch.py empties when the server starts and ends."""
         self._folder = folder
         self._made: dict[str, Path] = {}
         self._lock = threading.Lock()
@@ -41,14 +41,14 @@ class DownloadFiles:
         return folder / name
 
     def offer(self, path: Path) -> str:
-        """Return the address at which a finished file can be fetched once."""
+        """Return the address from which a finished file can be downloaded once."""
         token = path.parent.name
         with self._lock:
             self._made[token] = path
         return ADDRESS + token
 
     def discard(self, path: Path) -> None:
-        """Remove a file that was fetched or could not be made, with its folder."""
+        """Remove a file that was downloaded or could not be made, with its folder."""
         shutil.rmtree(path.parent, ignore_errors=True)
 
     def claim(self, token: str) -> Path | None:
@@ -58,12 +58,12 @@ class DownloadFiles:
 
 
 MAX_TABS = 100
-"""Tabs that are remembered; beyond that, the least recently used ones are forgotten."""
+"""Number of tabs to remember; with more, the least recently used ones are forgotten."""
 Value = TypeVar("Value")
 
 
 class Tabs(Generic[Value]):
-    """Values that are remembered for the most recently used tabs, by session hash; safe for threads."""
+    """Values for the most recently used tabs, by session hash; safe to use from several threads."""
 
     def __init__(self) -> None:
         self._known: LRUCache[str, Value] = LRUCache(MAX_TABS)
@@ -75,7 +75,7 @@ class Tabs(Generic[Value]):
             return self._known.get(tab)
 
     def put(self, tab: str, known: Value) -> None:
-        """Remember a value for a tab; the least recently used tab is forgotten if there are too many."""
+        """Store a value for a tab; if there are too many tabs, the least recently used one is forgotten."""
         with self._lock:
             self._known[tab] = known
 
@@ -86,21 +86,21 @@ def session(request: gr.Request) -> str:
 
 
 PRIVATE: dict[str, Any] = {"api_visibility": "private", "show_progress": "hidden"}
-"""Options of every event: it is not part of an API, and Gradio draws no progress over its outputs."""
+"""Options of every event: it is not part of an API, and Gradio shows no progress over its outputs."""
 PARALLEL: dict[str, Any] = {"trigger_mode": "multiple", "concurrency_limit": None, **PRIVATE}
-"""Options of an event that takes long: any number of its kind run at once, from this tab and others."""
+"""Options of an event that takes long: any number of its kind may run at once, from this tab and others."""
 QUEUED: dict[str, Any] = {"trigger_mode": "multiple", "concurrency_limit": 1, **PRIVATE}
-"""Options of an event with data of its own (`gr.EventData`), or after another: each is handled, one after another.
+"""Options of an event with its own data (`gr.EventData`), or after another event: each is handled, one at a time.
 
-By default, Gradio drops a second one while the first is running; with "always_last", 6.31 repeats the data of the
-first. If two ran at once, they could end in the wrong order, and the page would show the result of the older one.
+By default, Gradio drops a second event while the first is running; with "always_last", Gradio 6.31 repeats the data of
+the first. If two events ran at once, they could end in the wrong order, and the page would show the older result.
 """
 EXCLUSIVE: dict[str, Any] = {"concurrency_id": "what is shown", "concurrency_limit": 1, **PRIVATE}
-"""Options of an event that changes the chat's view: all events with them are handled one after another."""
+"""Options of an event that changes the chat's view: all events with these options are handled one at a time."""
 LATEST: dict[str, Any] = {"trigger_mode": "always_last", **PRIVATE}
-"""Options of an event that gets its data from its inputs: of several while one is running, only the last counts."""
+"""Options of an event that gets its data from its inputs: of several events during a run, only the last counts."""
 VERDICTS = {"yes": True, "no": False, "": None}
-"""Values of labels by the word that the page sends; None removes a label."""
+"""Values of labels, keyed by the word that the page sends; None removes a label."""
 
 
 def escaped_message(error: Exception) -> str:
@@ -143,6 +143,6 @@ def _with_errors_shown(handler: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def release_buttons(*steps: Any) -> None:
-    """Enable pressed buttons again after the last of an event's steps, or after one that failed."""
+    """Enable pressed buttons again after an event's last step, or after a step that failed."""
     for ended in (*(step.failure for step in steps), steps[-1].then):
         ended(None, None, None, js="() => window.lcRelease()", **PRIVATE)

@@ -1,4 +1,4 @@
-"""The page: its header, its three columns, and its settings, built from their modules and connected."""
+"""The page: build its header, its three columns and its settings, and connect them."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class App:
     def busy(self) -> bool:
         """Whether an answer is being written or a file is being added.
 
-        Other work continues at the next start, and therefore does not count.
+        Other work resumes at the next start, so it does not count.
         """
         files = (one for one in self.uploads.items() if one.is_file)
         return self.chats.conversations.busy or any(one.open for one in files)
@@ -77,9 +77,9 @@ def build(assembly: Assembly) -> App:
     translation.choose(translation.ENGLISH)
     script = (HERE / "page.js").read_text("utf-8")
     keeper = FolderWatcher(assembly.folders)
-    # `chats` is assigned below; the lambda is called only when the page is running.
+    # `chats` is assigned below; the lambda is called only while the page is running.
     uploads = create_uploads(assembly, keeper, lambda: chats.conversations.busy)
-    # An earlier process may have been killed while it answered questions; their turns are marked as stopped.
+    # An earlier process may have been killed while answering questions; mark their turns as stopped.
     assembly.chats.settle()
     with SteadyBlocks(title="localcrag", fill_width=True, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
         top = gr.HTML(renderers.page_header(), elem_id="lc-top", js_on_load=script)

@@ -33,7 +33,7 @@ from localcrag.text.translation import gettext as _
 TEMPLATES = template_environment("localcrag.interfaces.page", ["jinja2.ext.i18n"])
 Parameters = ParamSpec("Parameters")
 SERIAL = itertools.count(1)
-"""Numbers that make each HTML for the page's script unique, since Gradio reports only values that have changed."""
+"""Numbers that make each HTML for the page's script unique, because Gradio reports only changed values."""
 TEMPLATES.filters["decimals"] = format_decimals
 TEMPLATES.globals |= {"_": translation.gettext, "gettext": translation.gettext, "ngettext": translation.ngettext}
 TEMPLATES.globals |= {"page_name": page_name, "pages_in": page_count_in_words, "place": place_name}
@@ -66,7 +66,7 @@ def or_message(render: Callable[Parameters, str]) -> Callable[Parameters, str]:
 def download(title: str, ending: str, media_type: str, text: str) -> str:
     """Return a file as HTML, for the page's script to save; its name is made from `title`.
 
-    Each is given a number of its own, because Gradio does not report a value to the script that it has already.
+    Each file gets a unique number, because Gradio does not report a value to the script that it already has.
     """
     name = re.sub(r"[^\w.-]+", "-", title).strip("-.")[:80] or "chat"
     return Markup('<pre data-name="{}.{}" data-type="{}" data-made="{}">{}</pre>').format(
@@ -95,9 +95,9 @@ def page_header() -> str:
 
 
 def settings_head(*, reload: bool = False) -> str:
-    """Return the head of the settings' screen, with its tabs by the ids of their contents.
+    """Return the head of the settings screen, with its tabs by the ids of their contents.
 
-    With `reload`, the browser reloads the page, because its language has changed.
+    With `reload`, the browser reloads the page, because the language has changed.
     """
     tabs = {"answers": _("Answers"), "web": _("Web"), "models": _("Models"), "data": _("Data"),
             "questions": _("Questions"), "labels": _("Feedback")}  # fmt: skip
@@ -123,8 +123,8 @@ def documents(
 ) -> str:
     """Return the list of a collection's documents, and of their folders with their tags.
 
-    `foreign` is true if most documents are in languages that the models in use were not made for. `place` is the server
-    that the collection is on, "" for this computer. `writer` is the client that is writing to it right now,
+    `foreign` is true if most documents are in languages that the current models were not made for. `place` is the
+    collection's server, "" for this computer. `writer` is the client that is writing to the collection right now,
     `index_errors` the reason why its index file could not be written, and `problem` the reason why it cannot be listed.
     """
     inside = Counter(folder for document in items for folder in parent_folders(document.name))
@@ -135,7 +135,7 @@ def documents(
         writer=writer,
         index_errors=index_errors,
         problem=problem,
-        # A folder that has become empty keeps its tags for documents that are added later.
+        # An empty folder keeps its tags for documents that are added later.
         folders=[(name, inside[name], folder_tags.get(name, ())) for name in sorted({*inside, *folder_tags})],
         origins={document.name: _origins(document, folder_tags) for document in items},
         collection=collection,
@@ -145,7 +145,7 @@ def documents(
 
 
 def _origins(document: Document, folder_tags: Mapping[str, Sequence[str]]) -> dict[str, str | None]:
-    """Return a document's tags, each with the folder that it is inherited from, or None for the document's own."""
+    """Return a document's tags, each with the folder that it comes from; None for the document's own tags."""
     from_folders = {
         tag.casefold(): folder for folder in parent_folders(document.name) for tag in folder_tags.get(folder, ())
     }
@@ -155,7 +155,7 @@ def _origins(document: Document, folder_tags: Mapping[str, Sequence[str]]) -> di
 def uploads(items: Sequence[UploadTask], text: str | None = None, deleted: Sequence[str] = ()) -> str:
     """Return the list of uploads: files that are being added, and the outcome of earlier ones.
 
-    `text` is a message above it. For documents that were just `deleted`, there is a button to remove their quotations.
+    `text` is a message above it. Documents that were just `deleted` get a button to remove their quotations.
     """
     words = {
         IngestStatus.ADDED: _("added"),
@@ -176,7 +176,7 @@ def uploads(items: Sequence[UploadTask], text: str | None = None, deleted: Seque
 
 
 def forgotten_message(done: ErasureReport) -> str:
-    """Return a sentence on what was removed with forgotten documents, and on what is left of them."""
+    """Return a sentence on what was removed with erased documents, and what is left of them."""
     removed = done.removed
     number = removed.runs + removed.redacted
     text = ngettext("%(num)s question that quoted it was removed.", "%(num)s questions that quoted it were "
@@ -192,7 +192,7 @@ def forgotten_message(done: ErasureReport) -> str:
 
 
 def chats(items: Sequence[Chat], collection: str, words: str = "") -> str:
-    """Return the list of chats: those of a collection, and then the others; `words` are the search words, if any."""
+    """Return the list of chats: those of a collection first; `words` are the search words, if any."""
     forms = [(form.value, name) for form, name in zip(ExportForm, ("Markdown", "JSON", "HTML"), strict=True)]
     return TEMPLATES.get_template("chat/chats.html").render(
         chats=[chat for chat in items if chat.collection == collection],
@@ -205,8 +205,8 @@ def chats(items: Sequence[Chat], collection: str, words: str = "") -> str:
 def gaps(found: Sequence[KnowledgeGap], texts: Mapping[str, tuple[str, str | None]]) -> str:
     """Return the list of questions that the documents do not answer.
 
-    `texts` is for runs that the web answered: the name that the web text would get as a document, and the name of the
-    document that it is already, None if it is not.
+    `texts` covers runs that the web answered: the document name that the web text would get, and the name of the
+    document that it already is, or None.
     """
     shown = [(gap, *texts.get(gap.answered_by or "", (None, None))) for gap in found[:GAPS_SHOWN]]
     several = len({gap.collection for gap in found}) > 1

@@ -19,12 +19,12 @@ from localcrag.text.titles import SEPARATOR
 from localcrag.text.translation import gettext as _
 
 POINT_WIDTH = 0.03
-"""Share of the scale's width that a point takes."""
+"""Share of the scale's width that a point takes up."""
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A passage on the scale of relevance: at `x`, from 0 to 1, and `level` points above the line."""
+    """A passage on the relevance scale: at `x`, from 0 to 1, and `level` points above the line."""
 
     passage: GradedPassage
     x: float
@@ -33,7 +33,7 @@ class Point:
 
 def points(passages: Sequence[GradedPassage]) -> list[Point]:
     """Return a point for each passage, from left to right; points that would overlap are stacked."""
-    # For each level, where its last point ends. A point goes to the lowest level that has room.
+    # The position where each level's last point ends. A point goes to the lowest level that has room.
     ends: list[float] = []
     placed = []
     for passage in sorted(passages, key=lambda one: one.relevance):
@@ -47,7 +47,7 @@ def points(passages: Sequence[GradedPassage]) -> list[Point]:
 
 
 LOW_CONFIDENCE = 0.95
-"""Confidence of text recognition below which its text is likely to contain mistakes (docs/lab/measurements.md)."""
+"""Confidence of text recognition below which the text is likely to contain mistakes (docs/lab/measurements.md)."""
 _EXPLAINED = (
     None, StripReason.KEPT, StripReason.BELOW, StripReason.NO_KEY_POINT, StripReason.COMPUTED, StripReason.NOT_COMPUTED,
     StripReason.CENTRAL, StripReason.NOT_CENTRAL,
@@ -57,14 +57,14 @@ _EXPLAINED = (
 
 @dataclass(frozen=True, slots=True)
 class MarkedStrip:
-    """A strip as the panel shows it; `evidence` is the number it is cited by, at its first strip only."""
+    """A strip as the panel shows it; `evidence` is its citation number, only at the first strip with that number."""
 
     strip: Strip
     evidence: Evidence | None
 
     @property
     def title(self) -> str:
-        """The text that is shown when the pointer is over the strip."""
+        """The text shown when the pointer is over the strip."""
         strip = self.strip
         why = f" ({_(strip.reason.value)})" if strip.reason and strip.reason is not StripReason.KEPT else ""
         points = "".join(_("; key point: %(point)s", point=point) for point in strip.points)
@@ -74,17 +74,17 @@ class MarkedStrip:
 
     @property
     def note(self) -> str | None:
-        """The reason why the strip was kept or dropped, if its relevance alone does not explain it; else None."""
+        """The reason why the strip was kept or dropped, unless its relevance alone explains it."""
         reason = self.strip.reason
         return None if reason is None or reason in _EXPLAINED else _(reason.value)
 
 
 @dataclass(frozen=True, slots=True)
 class RunFeedback:
-    """A person's additions to a run: labels, a pin, and web texts that have become documents.
+    """The user's additions to a run: labels, a pin, and web texts that have become documents.
 
-    `answers` is the text of the pin's field, one answer per line. `added` and `addable` are by passage: the name of the
-    document that a web text has become, and the number of a web result that can become one.
+    `answers` is the text of the pin's field, one answer per line. `added` and `addable` are keyed by passage: the name
+    of the document that a web text has become, and the number of a web result that can become one.
     """
 
     labels: Mapping[tuple[str, str], bool]
@@ -102,7 +102,7 @@ class RunFeedback:
 def panel(run: Run | None, busy: str | None = None, learned: RunFeedback | None = None) -> str:
     """Return the side panel for a run; `busy` is the current activity in words while the question is answered.
 
-    Only with `learned` does it have controls to label, pin, and add web texts.
+    It has controls to label, pin, and add web texts only if `learned` is given.
     """
     if run is None:
         return TEMPLATES.get_template("panel/empty.html").render(busy=busy)
@@ -143,7 +143,7 @@ def panel(run: Run | None, busy: str | None = None, learned: RunFeedback | None 
 
 
 def _consists_of_quotations(run: Run) -> bool:
-    """Return whether the answer consists of the sources' own lines, and no language model was asked to write it."""
+    """Return whether the answer consists of the sources' own lines, without any text by a language model."""
     answered = bool(run.answer and run.evidence) and run.answered and not run.stopped
     return answered and not run.computation and "generate" not in {step.name for step in run.steps}
 
@@ -161,7 +161,7 @@ def _marked(passage: GradedPassage, run: Run) -> list[MarkedStrip]:
 
 
 def _path(passage: GradedPassage) -> str:
-    """Return the title and section above a passage, without those that its own text contains."""
+    """Return the title and section above a passage, without parts that its own text contains."""
     return SEPARATOR.join(part for part in (passage.title, passage.section) if part and part not in passage.text)
 
 
@@ -172,13 +172,13 @@ def _lowered_threshold(passage: GradedPassage, run: Run) -> float | None:
 
 
 def _parts(claim: Claim) -> list[tuple[str, bool]]:
-    """Return a claim's text in pieces, each with whether it is the part that differs from the other claim."""
+    """Return a claim's text in pieces, each with whether it differs from the other claim."""
     before, differs, after = claim.text.partition(claim.differs) if claim.differs else (claim.text, "", "")
     return [(part, marked) for part, marked in ((before, False), (differs, True), (after, False)) if part]
 
 
 def parse_choice(event: gr.EventData) -> Choice:
-    """Return which sentences and passages a person forced in or out; panel.html says how the event names them."""
+    """Return which sentences and passages the user added or removed; panel.html defines how the event names them."""
     return Choice(
         {_sentence(key): bool(wanted) for key, wanted in dict(event.sentences).items()},
         {str(key): bool(wanted) for key, wanted in dict(event.passages).items()},

@@ -23,13 +23,13 @@ from localcrag.text.places import row_names
 from localcrag.text.translation import gettext as _
 
 PAGE_CHARACTERS = 4000
-"""Longest page of a document's text, in characters."""
+"""Maximum characters of a page of a document's text."""
 _BREAK = re.compile(r"\n\s*\n|\n|(?<=[.!?]) |\s")
 
 
 @dataclass(frozen=True, slots=True)
 class TextPage:
-    """Page `number` of `count`, counted from 1; `parts` are its text in pieces, each with whether it is marked."""
+    """Page `number` of `count`, counted from 1; `parts` are the pieces of its text, each with whether it is marked."""
 
     number: int
     count: int
@@ -39,7 +39,7 @@ class TextPage:
 def text_page(
     text: str, *, number: int | None = None, sought: Sequence[str] = (), near: int = 0, size: int = PAGE_CHARACTERS
 ) -> TextPage:
-    """Return a page of a text, with every sought text on it marked; without `number`, the page with the first of them.
+    """Return a page of a text, marking every sought text on it; without `number`, the page with the first of them.
 
     A sought text that occurs several times is marked at its first occurrence from the character `near`; if there is
     none, at its first occurrence in the text.
@@ -49,7 +49,7 @@ def text_page(
     places = sorted(place for one in sought if (place := _find(text, one, near)))
     at = places[0][0] if places else near
     if number is None:
-        # The number of pages that begin at or before the place is the number of the page that contains it.
+        # The number of pages that begin at or before a place is the number of the page that contains it.
         number = sum(start <= at for start in starts)
     number = min(max(number, 1), len(starts))
     begin, end = starts[number - 1], [*starts, len(text)][number]
@@ -64,16 +64,16 @@ def text_page(
 
 
 def _starts(text: str, size: int) -> list[int]:
-    """Return where each page begins.
+    """Return the offset at which each page begins.
 
     A page ends after the last paragraph that ends in its last third; if there is none, after a line, a sentence or a
-    word there.
+    word in that third.
     """
     starts = [0]
     while len(text) - starts[-1] > size:
         window = text[starts[-1] + 2 * size // 3 : starts[-1] + size]
         ends = list(_BREAK.finditer(window))
-        # The best kind of break, and of several of that kind the last one.
+        # Choose the best kind of break, and among several of that kind the last one.
         best = min(ends, key=lambda found: (_rank(found[0]), -found.end()), default=None)
         starts.append(starts[-1] + (2 * size // 3 + best.end() if best else size))
     return starts
@@ -84,7 +84,7 @@ def _rank(cut: str) -> int:
 
 
 def _find(text: str, sought: str, near: int) -> tuple[int, int] | None:
-    """Return the start and end of a sought text, with any white space between its words; None if it is not there."""
+    """Return the start and end of a sought text, allowing any white space between its words; None if it is missing."""
     words = sought.split()
     if not words:
         return None
@@ -94,7 +94,7 @@ def _find(text: str, sought: str, near: int) -> tuple[int, int] | None:
 
 
 DEFAULT_DPI, MIN_DPI, MAX_DPI = 110, 70, 220
-"""Resolutions of a page's picture in dots per inch: as wide as the panel, and the smallest and largest on offer."""
+"""Resolutions of a page's picture in dots per inch: default (as wide as the panel), lowest and highest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ class SourceView:
     """The contents of the view of a source.
 
     `also` are a document's other names, `rows` the rows of a table in words, `number` and `count` the page and the
-    number of pages. `parts` are the text in pieces, each with whether it is marked.
+    number of pages. `parts` are the pieces of the text, each with whether it is marked.
     """
 
     title: str
@@ -119,7 +119,7 @@ class SourceView:
 
 
 def wire(assembly: Assembly, source: gr.HTML, collection: gr.Dropdown) -> None:
-    """Connect `source`, so that it shows each source that is clicked anywhere on the page."""
+    """Connect `source`, so that it shows any source that is clicked on the page."""
 
     def show(shown: str, event: gr.EventData) -> str:
         dpi = min(max(int(event.dpi), MIN_DPI), MAX_DPI)
@@ -204,8 +204,8 @@ def document_view(
         if picture:
             return SourceView(title=name, also=also, number=page or 1, count=document.pages, picture=picture)
     text = assembly.collections.text(name, collection)
-    # If a document with pages has no picture of them, its page numbers do not correspond to pages of its text. With a
-    # sought text, the page that contains it is shown instead.
+    # If a document with pages has no pictures of them, its page numbers do not match pages of its text. If a text is
+    # sought, the page that contains it is shown instead.
     shown = text_page(
         text, number=None if sought and document and document.pages else page, sought=sought or (), near=near
     )
@@ -213,7 +213,7 @@ def document_view(
 
 
 def web_view(passage: GradedPassage, sought: list[str]) -> SourceView:
-    """Return the view of a web result. Its address becomes a link only if it is that of a web page (http, https)."""
+    """Return the view of a web result. Its address becomes a link only if it is a web address (http, https)."""
     address = urlsplit(passage.url or "")
     link = passage.url or "" if address.scheme in {"http", "https"} and address.hostname else ""
     return SourceView(

@@ -1,4 +1,4 @@
-"""Gradio’s Blocks, and its upload components, without memory and files that they leak."""
+"""Gradio's Blocks and upload components, without the memory and files that they leak."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from gradio.utils import NamedString
 class SteadyBlocks(gr.Blocks):
     """Blocks whose components keep their ids, so that a tab's state does not grow.
 
-    For each `gr.update` and `gr.skip`, Gradio 6.31 replaces the tab's component with a new one that has an id of its
-    own, and stores the next value under that id. All of these values stay as long as the tab's state: a whole chat with
-    each answer.
+    For each `gr.update` and `gr.skip`, Gradio 6.31 replaces the tab's component with a new one with a new id, and
+    stores the next value under that id. All these values stay as long as the tab's state: a whole chat with each
+    answer.
     """
 
     async def postprocess_data(
@@ -33,7 +33,7 @@ class SteadyBlocks(gr.Blocks):
 
 
 def fix_upload_leak(*uploads: gr.File | gr.UploadButton) -> None:
-    """Have components pass on the paths of dropped files only: Gradio 6.31 leaves an empty file behind for each."""
+    """Make components pass on only the paths of dropped files: Gradio 6.31 leaves an empty file behind for each."""
     for one in uploads:
         # A subclass would be the usual way, but Gradio would write a stub file for it next to this module.
         vars(one)["_process_single_file"] = _path

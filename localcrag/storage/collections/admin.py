@@ -33,7 +33,7 @@ def rename_collection(database: Database, old: str, new: str) -> None:
             return
         require_unused_name(connection, new)
         connection.execute("UPDATE collections SET name = ? WHERE name = ?", (new, old))
-        # Settings of a deleted collection with the new name must not apply to this one.
+        # A new collection must not inherit the settings of a deleted collection with the same name.
         connection.execute("DELETE FROM collection_settings WHERE collection = ?", (new,))
         reassign_history(connection, old, new, _TABLES_BY_NAME)
 
@@ -51,9 +51,9 @@ def reassign_history(
 
 
 def require_unused_name(connection: sqlite3.Connection, name: str) -> None:
-    """Raise NameRefused if there is a collection of that name."""
+    """Raise NameRefused if a collection of that name exists."""
     if connection.execute("SELECT 1 FROM collections WHERE name = ?", (name,)).fetchone():
-        raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
+        raise NameRefused(f"The collection “{name}” already exists. Choose another name.")
 
 
 def delete_collection(database: Database, name: str) -> None:
@@ -96,14 +96,14 @@ def find_document(connection: sqlite3.Connection, collection_id: int, name: str)
 
 
 def index_new_name(connection: sqlite3.Connection, collection_id: int, name: str) -> None:
-    """Index the chunks of a document under its new name, unless it has a title of its own."""
+    """Re-index the chunks of a document under its new name, unless the document has its own title."""
     for row in connection.execute(
         "SELECT c.id, c.text, c.section, c.lead, c.front FROM chunks c JOIN documents d ON d.id = c.document_id "
         "WHERE d.collection_id = ? AND d.name = ? AND d.title IS NULL",
         (collection_id, name),
     ).fetchall():
         front = passage_context(title_from_name(name), row["text"], section=row["section"], lead=row["lead"])
-        # The index has no copy of the text, so FTS5 needs the old values to find the words that it has to remove.
+        # The index has no copy of the text, so FTS5 needs the old values to find the words to remove.
         delete = "INSERT INTO chunks_fts (chunks_fts, rowid, text, front) VALUES ('delete', ?, ?, ?)"
         connection.execute(delete, (row["id"], row["text"], row["front"]))
         connection.execute("UPDATE chunks SET front = ? WHERE id = ?", (front, row["id"]))
@@ -170,7 +170,7 @@ def document_gone(collection: str, name: str) -> UnknownDocument:
 
 def name_taken(collection: str, name: str) -> NameRefused:
     """Return the error for a name that another document of the collection already has."""
-    return NameRefused(f"The collection “{collection}” has a document “{name}” already. Choose another name.")
+    return NameRefused(f"The collection “{collection}” already has a document “{name}”. Choose another name.")
 
 
 def normalised_name(name: str, what: str) -> str:
@@ -209,7 +209,7 @@ class SqliteNames:
                 index_new_name(connection, collection_id, new)
 
     def there(self, names: Iterable[str]) -> set[str]:
-        """Return those of these names that belong to documents."""
+        """Return the names in `names` that belong to documents."""
         sql = (
             "SELECT d.name FROM json_each(?) j CROSS JOIN collections k CROSS JOIN documents d "
             "ON d.collection_id = k.id AND d.name = j.value WHERE k.name = ?"

@@ -1,7 +1,7 @@
 """Chunks and their vectors as rows of the database, and re-indexing with another embedding model.
 
-While a collection is re-indexed, its new vectors are collected in the table `new_vectors`; searches use the old ones
-until all are there.
+While a collection is re-indexed, its new vectors are collected in the table `new_vectors`; searches use the old vectors
+until the new ones are complete.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ COLUMNS = 'page, start, "end", text, section, lead, confidence, rows'
 
 
 def stored_chunks(title: str | None, chunks: Sequence[Chunk], vectors: Vectors) -> list[StoredChunk]:
-    """Return chunks with the headings to search in front of them and their vectors; `vectors` has a row for each."""
+    """Return chunks with their vectors and the headings to search in front of them; `vectors` has a row per chunk."""
     return [
         StoredChunk(
             chunk, passage_context(title, chunk.text, section=chunk.section, lead=chunk.lead), vector_bytes(vector)
@@ -162,7 +162,7 @@ def missing_vectors(database: Database, collection: str) -> tuple[list[tuple[int
 
 
 def add_new_vectors(database: Database, embedder: str, vectors: Mapping[int, Vectors]) -> None:
-    """Store new vectors for those of the chunks that still exist. Raises StoreError."""
+    """Store new vectors, for the chunks that still exist. Raises StoreError."""
     with database.transaction() as connection:
         connection.executemany(
             "INSERT OR REPLACE INTO new_vectors SELECT id, ?2, ?3 FROM chunks WHERE id = ?1",

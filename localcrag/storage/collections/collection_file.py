@@ -1,7 +1,7 @@
 """Collection files (export and import), and hidden collections that collect an import.
 
-A collection file is a SQLite file of its own format (FORMAT, KIND). It may come from a stranger, so the reader checks
-its schema, its digests and every value of every document.
+A collection file is a SQLite file of its own format (APPLICATION_ID, FORMAT_VERSION). It may come from a stranger, so
+the reader checks its schema, its digests and every value of every document.
 
 An import writes one piece at a time to a hidden collection, so others can read and write in between. Its name cannot be
 typed, and nothing lists it; when the import is complete, the collection is renamed. The importing process locks a file
@@ -50,8 +50,8 @@ def hidden_collection(database: Database, *, embedder: str, dimension: int, crea
         file.touch(0o600, exist_ok=False)
     except OSError as error:
         raise StoreError(
-            f"{file} could not be made: {error.strerror or error}. Check that the folder is writable and the disk not "
-            "full."
+            f"{file} could not be created: {error.strerror or error}. Check that the folder is writable and the disk "
+            "not full."
         ) from error
     try:
         with locked_file(file):
@@ -79,8 +79,8 @@ def refresh_import_lock(database: Database, name: str) -> None:
 def remove_partial_imports(database: Database) -> None:
     """Remove imports that killed processes left unfinished. Raises StoreError.
 
-    A restored backup that was made during an import has such a partial import, too. Imports of other running processes
-    stay.
+    A backup that was made during an import also contains a partial import. Imports of other running processes are not
+    affected.
     """
     for row in database.rows(f"SELECT k.name FROM collections k WHERE NOT {IS_VISIBLE}"):  # noqa: S608 - our own SQL
         file = _lock_file(database, row["name"].removeprefix(HIDDEN_PREFIX))
@@ -178,7 +178,7 @@ def checked_document(one: DocumentRow, dimension: int) -> StoredDocument:
         read = _DOCUMENT.validate_json(one.document, strict=True)
     except ValidationError as error:
         where = ".".join(map(str, error.errors()[0]["loc"]))
-        raise DamagedFile(f"what it says of a document is not right ({where}: {error.errors()[0]['msg']})") from error
+        raise DamagedFile(f"its description of a document is invalid ({where}: {error.errors()[0]['msg']})") from error
     name = _name(read.name)
     _require(_SHA256.fullmatch(read.sha256), name, "checksum")
     _require(_MEDIA_TYPE.fullmatch(read.media_type), name, "kind")
@@ -211,7 +211,7 @@ def checked_description(values: Mapping[str, str]) -> AboutCollection:
         web = about["web"] if about["web"] in {None, *WebMode} else WebMode.NEVER
         folder_tags = {_name(folder): [_tag(tag) for tag in words] for folder, words in tags.items()}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise DamagedFile(f"what it says of the collection is not right ({type(error).__name__})") from error
+        raise DamagedFile(f"its description of the collection is invalid ({type(error).__name__})") from error
     if not (name and len(name) <= LONGEST_NAME):
         raise DamagedFile("its collection has no name, or one that is too long")
     if not (isinstance(embedder, str) and _EMBEDDER.fullmatch(embedder)):
@@ -242,7 +242,7 @@ def _tag(tag: str) -> str:
     try:
         return checked_tag(_INVISIBLE.sub("\ufffd", tag))
     except NameRefused as error:
-        raise DamagedFile(f"a tag is not right: {error}") from error
+        raise DamagedFile(f"a tag is invalid: {error}") from error
 
 
 def _chunk(chunk: Chunk, document: _Document, name: str) -> Chunk:
@@ -395,7 +395,7 @@ class CollectionReader:
         try:
             header = read_header(self._path)
         except OSError as error:
-            raise StoreError(f"{self._path} cannot be read: {error.strerror or error}. Name another file.") from error
+            raise StoreError(f"{self._path} cannot be read: {error.strerror or error}. Choose another file.") from error
         if header is None or header.kind != APPLICATION_ID:
             raise StoreError(
                 f"{self._path} is not an exported localcrag collection. Nothing was changed. Such files are made "
@@ -403,7 +403,7 @@ class CollectionReader:
             )
         if header.version != FORMAT_VERSION:
             raise StoreError(
-                f"{self._path} has the format {header.version}; this localcrag knows {FORMAT_VERSION}. Nothing was "
+                f"{self._path} has the format {header.version}; this localcrag supports {FORMAT_VERSION}. Nothing was "
                 "changed. Update localcrag, then import it."
             )
         # immutable: SQLite takes no locks, and ignores any journal next to the file.
@@ -420,7 +420,7 @@ class CollectionReader:
             # Compare the schema before any query, so that no view, trigger or virtual table of a stranger ever runs.
             tables = [row[0] for row in self._connection.execute("SELECT sql FROM sqlite_master WHERE sql NOT NULL")]
             if tables != list(SCHEMA):
-                raise DamagedFile("it has other tables than such a file has")
+                raise DamagedFile("its tables are not those of such a file")
             if self._connection.execute("PRAGMA quick_check(1)").fetchone()[0] != "ok":
                 raise DamagedFile("parts of it were changed or are missing")
             values = dict(self._connection.execute("SELECT key, value FROM about").fetchall())

@@ -1,6 +1,6 @@
 """Documents, chunks and scanned pages of one SQLite collection.
 
-A scanned page is a picture that waits for text recognition, was recognised, or failed.
+A scanned page is a picture: it is waiting for text recognition, was recognised, or failed.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class ScanStore:
         )
 
     def vectors(self, document: Document) -> dict[str, Vectors]:
-        """Return the vectors of a document's chunks, each under the text that was embedded."""
+        """Return the vectors of a document's chunks, keyed by the embedded text."""
         texts = embedded_texts(self._database, document.id)
         rows = self._database.rows(
             "SELECT v.* FROM vectors v JOIN chunks c ON c.id = v.chunk_id WHERE c.document_id = ?", document.id
@@ -146,7 +146,7 @@ def collections_to_recognise(database: Database) -> dict[str, str]:
 
 
 def recognised_pages(connection: sqlite3.Connection, collection: int, name: str, sha256: str) -> dict[int, sqlite3.Row]:
-    """Return the recognised pages of a document, by page, if its stored file has this checksum."""
+    """Return the recognised pages of a document, by page, if the stored file has this checksum."""
     rows = connection.execute(
         "SELECT s.* FROM scans s JOIN documents d ON d.id = s.document_id "
         "WHERE d.collection_id = ? AND d.name = ? AND d.sha256 = ? AND s.read IS NOT NULL",
@@ -158,7 +158,7 @@ def recognised_pages(connection: sqlite3.Connection, collection: int, name: str,
 def queue_pages(
     connection: sqlite3.Connection, document: int, pages: Sequence[int], read: Mapping[int, sqlite3.Row]
 ) -> None:
-    """Queue these pages of a document for text recognition, except those that `read` has the content of."""
+    """Queue these pages of a document for text recognition; pages in `read` keep their recognised content."""
     columns = ("read", "confidence", "seconds")
     connection.executemany(
         "INSERT INTO scans (document_id, page, read, confidence, seconds) VALUES (?, ?, ?, ?, ?)",
@@ -210,7 +210,7 @@ class DocumentStore:
         return document_from(rows[0]) if rows else None
 
     def twin(self, sha256: str, exclude: str) -> str | None:
-        """Return the first name, in order, of a document other than `exclude` with that checksum, or None."""
+        """Return the first document (by name) with that checksum, leaving out `exclude`; None if there is none."""
         sql = "SELECT name FROM documents WHERE collection_id = ? AND sha256 = ? AND name != ? ORDER BY name LIMIT 1"
         name: str | None = self._database.value(sql, self.id, sha256, exclude)
         return name
@@ -232,10 +232,10 @@ class DocumentStore:
     ) -> None:
         """Store a document in one transaction, with its file if given; replace an earlier one of the same name.
 
-        `vectors` has a row per chunk. A chunk is found by its text and by the headings in front of it. Without a title,
-        the document gets one from its text and name. The pages in `unread` wait for text recognition, unless they were
-        recognised for the same file before. Existing tags are kept. Raises StoreError, and UnreadableDocument if the
-        file is gone or has changed; then nothing is stored.
+        `vectors` has a row per chunk. Searches find a chunk by its text and by the headings in front of it. Without a
+        title, the document gets one from its text and name. The pages in `unread` wait for text recognition, unless
+        they were recognised for the same file before. Existing tags are kept. Raises StoreError, and UnreadableDocument
+        if the file is gone or has changed; then nothing is stored.
         """
         title = title or find_title(text[:BEGINNING], name)
         with self._database.transaction() as connection:
@@ -364,7 +364,7 @@ class DocumentStore:
         return self._database.column(sql, chunk_id, end, start)
 
     def dates(self, ids: Sequence[int]) -> dict[int, str]:
-        """Return the date of each chunk's document, where the document has one."""
+        """Return the date of each chunk's document; documents without a date are left out."""
         sql = (
             "SELECT c.id, d.dated FROM chunks c JOIN documents d ON d.id = c.document_id "
             "WHERE d.dated IS NOT NULL AND c.id IN ({})"

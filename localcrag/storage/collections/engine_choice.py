@@ -15,7 +15,7 @@ this many vectors of 384 numbers. usearch maps its file and needs no memory of i
 
 @dataclass(frozen=True, slots=True)
 class EngineChoice:
-    """The rule for choosing an engine: a fixed engine, or one by the number of different vectors."""
+    """The rule for choosing an engine: always the same one, or by the number of different vectors."""
 
     wanted: IndexEngine = IndexEngine.AUTO
     most_in_hnswlib: int = MOST_IN_HNSWLIB

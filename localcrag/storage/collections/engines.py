@@ -37,7 +37,8 @@ class Engine(Protocol):
     suffix: ClassVar[str]
     """Suffix of its files."""
     compared: ClassVar[int]
-    """Number of one-by-one comparisons in the time the graph needs per result (scripts/lab/scale/bench_scale.py)."""
+    """How many vectors can be compared one by one in the time that the graph needs per result
+    (scripts/lab/scale/bench_scale.py)."""
 
     def __init__(self, dimension: int) -> None:
         """Create an empty graph."""
@@ -52,7 +53,7 @@ class Engine(Protocol):
     def search(self, vector: Vectors, number: int, candidates: int) -> NearestRows | None:
         """Return the nearest rows, nearest first, or None if the graph leads to fewer than `number` of them.
 
-        `candidates` is the number of candidates to keep during the search (ef); it is raised to LEAST_LOOKED_AT.
+        `candidates` is the number of candidates to keep during the search (ef); it is raised to LEAST_CANDIDATES.
         """
 
     def save(self, path: Path) -> None:
@@ -62,6 +63,6 @@ class Engine(Protocol):
 
 
 def quantised(vectors: Vectors) -> Codes:
-    """Return vectors rounded to eight bits per number, each scaled by its own factor; the shape stays the same."""
+    """Return vectors rounded to eight bits per number, each scaled by its own factor, in the same shape."""
     largest = np.abs(vectors).max(axis=1, keepdims=True)
     return np.rint(vectors * (LARGEST_CODE / np.where(largest == 0, 1, largest))).astype(np.int8)

@@ -22,8 +22,8 @@ _ALIASES = (
 _ALIASES_OF_DOCUMENTS = _ALIASES.replace(
     "folder_files f", "json_each(?) j CROSS JOIN folder_files f ON f.document = j.value"
 )
-"""The same query for given documents. CROSS JOIN makes SQLite look these up; otherwise it reads all files of a
-folder."""
+"""The same query for given documents. CROSS JOIN makes SQLite look up only these; otherwise it would read all files of
+a folder."""
 _DOCUMENT_OF_FILE = (
     "SELECT document FROM folder_files WHERE folder_id = ? AND path = ? AND gone_at IS NULL AND stored = sha256 "
     "AND document IS NOT NULL"
@@ -98,7 +98,7 @@ class FolderStore:
         with self._database.transaction() as connection:
             number = collection_row(connection, collection)["id"]
             rename = f"UPDATE folder_files SET document = ? WHERE document = ? AND {_COLLECTION_FILTER}"  # noqa: S608 - our own SQL
-            # The prefix \0, which no document's name has, keeps swapped names apart in between.
+            # The prefix \0, which no document's name has, keeps swapped names apart until all are renamed.
             connection.executemany(rename, [(f"\0{new}", old, number) for old, new in names.items()])
             connection.executemany(rename, [(new, f"\0{new}", number) for new in names.values()])
 
@@ -113,10 +113,10 @@ class FolderStore:
         ]
 
     def also(self, collection: str, documents: Collection[str] | None = None) -> dict[str, list[str]]:
-        """Return the other names of these documents, or of all: those of further files with the same content.
+        """Return the other names of these documents (default: all): the names of further files with the same content.
 
-        If a document has a single file, and that has another name, a person has renamed the document; such a name does
-        not count. Documents without other names are left out. Raises StoreError.
+        If a document has a single file with another name, a person has renamed the document; the file's name does not
+        count. Documents without other names are left out. Raises StoreError.
         """
         found: dict[str, list[str]] = {}
         sql, given = (_ALIASES, []) if documents is None else (_ALIASES_OF_DOCUMENTS, [json.dumps([*documents])])
@@ -132,7 +132,7 @@ class FolderStore:
         }
 
     def holders(self, collection: str, files: Iterable[str]) -> dict[str, list[str]]:
-        """Return the documents that the files of these names belong to, by file name. Raises StoreError."""
+        """Return the documents that files with these names belong to, by file name. Raises StoreError."""
         found: dict[str, list[str]] = {}
         wanted = [*files]
         for folder in self.folders(collection):

@@ -2,10 +2,10 @@
 
 SQLite overwrites deleted rows (`secure_delete`), but their words survive in two places. The full-text indexes keep the
 words of deleted chunks, marked as deleted, until their segments are merged into one. The write-ahead log (`-wal`) has
-old versions of pages. A merge reads and writes the whole index, however much was deleted, so one merge for many
-documents costs as much as for a single one. It runs in steps, each in its own transaction, so that others can read and
-write in between. If the process is killed, the table `words_to_overwrite`, which triggers of the schema count up, shows
-that work is left.
+old versions of pages. A merge reads and writes the whole index, however much was deleted, so merging after many
+deletions costs no more than after one. It runs in steps, each in its own transaction, so that others can read and write
+in between. If the process is killed, the table `words_to_overwrite`, which triggers of the schema count up, shows that
+work is left.
 
 FTS5 can overwrite words as they are deleted (`secure-delete`, from SQLite 3.42 on). It then marks the table, so that no
 SQLite before 3.42 may read or write it until the table is rebuilt; Debian 12 has 3.40.
@@ -26,16 +26,16 @@ from localcrag.text.lexicon import TOKENIZED_LANGUAGES, stems
 from localcrag.text.words import MOST_CHARACTERS, detect_text_language, is_function_word
 
 Changes = tuple[set[int], set[int]]
-"""Ids of the chunks that were added, some of which may have been there before, and of those that were removed."""
+"""Ids of added chunks, which may include older ones, and ids of removed chunks."""
 State = tuple[int, int]
 """Number of the newest change, and the highest id of any chunk. Both only grow: a chunk that was added later has a
 higher id, and a removal or move (recorded by triggers in schema.py) has a higher change number."""
 CHANGES_KEPT = 100_000
-"""Number of changes to keep; an index that missed more than that reads all ids."""
+"""Number of changes to keep; an index that missed more of them reads all ids."""
 
 
 def current_state(database: Database) -> State:
-    """Return the current state; two different sets of chunks never have the same state. Raises StoreError."""
+    """Return the current state, which differs for different sets of chunks. Raises StoreError."""
     newest, highest = database.rows(
         "SELECT (SELECT coalesce(max(number), 0) FROM chunk_changes), (SELECT coalesce(max(id), 0) FROM chunks)"
     )[0]
@@ -77,18 +77,18 @@ def changes_since(database: Database, collection: int, before: State) -> Changes
 
 
 def prune(connection: sqlite3.Connection) -> None:
-    """Remove all but the KEPT newest changes."""
+    """Remove all but the CHANGES_KEPT newest changes."""
     connection.execute(
         "DELETE FROM chunk_changes WHERE number <= (SELECT max(number) FROM chunk_changes) - ?", (CHANGES_KEPT,)
     )
 
 
 UNKNOWN_LANGUAGE = ""
-"""Language of a document whose text does not reveal it."""
+"""Language of a document whose language its text does not reveal."""
 
 
 def detect_language(texts: Iterable[str]) -> str:
-    """Return the language of a document's chunks, or UNKNOWN if they do not reveal it."""
+    """Return the language of a document's chunks, or UNKNOWN_LANGUAGE if they do not reveal it."""
     beginning = ""
     for text in texts:
         beginning += f"{text}\n"
@@ -135,14 +135,14 @@ MOST_CHUNKS = 2000
 """Maximum number of chunks with a word. A more frequent word does not tell documents apart, and its look-up is slow."""
 MOST_SCORED = 5_000
 """Maximum number of chunks to score for a question, as far as its words allow: each costs some µs, relevant or not. In
-59,000 paragraphs, the right one was found as often as when all with any of the words were scored
+59,000 paragraphs, the right one was found as often as when all chunks with any of the words were scored
 (docs/lab/measurements.md)."""
 MOST_RANKED = 20_000
-"""Maximum number of chunks with a frequent word for the word to count in the ranking, if rarer words select the chunks:
-SQLite goes through all its chunks to weigh it, for each question. In 59,000 paragraphs, the right one was found as
-often with this limit."""
+"""Maximum number of chunks with a frequent word for the word to count in the ranking, if rarer words select the chunks.
+For each question, SQLite goes through all chunks with the word to weigh it. In 59,000 paragraphs, the right one was
+found as often with this limit."""
 FEW_DOCUMENTS = 2_000
-"""Maximum number of documents to start from when searching: their chunks are fewer than those with the words."""
+"""Maximum number of documents to start a search from: they then have fewer chunks than the words."""
 CHUNKS_PER_LOOKUP = 100
 """Chunks whose documents are looked up per query, best chunks first."""
 _WORD = re.compile(r"\w+")
@@ -215,8 +215,8 @@ def fast_container(within: Collection[int] | None) -> Container[int]:
 def _query(database: Database, index: str, words: Collection[str]) -> str:
     """Return the FTS5 query for chunks that contain any of these words.
 
-    If too many chunks would match, the query requires a rare word, or all the frequent ones, and ranks by all of these.
-    The words are quoted, so that nothing in a question is taken for FTS5's query syntax.
+    If too many chunks would match, the query requires a rare word, or all the frequent ones, and ranks by all of them.
+    The words are quoted, so that FTS5 does not interpret parts of a question as query syntax.
     """
     content_words = [word for word in words if not is_function_word(word)]
     frequency = {word: _count(database, index, f'"{word}"') for word in content_words}
@@ -299,8 +299,8 @@ def _matches(columns: str, stems: str, within: Collection[int] | None = None) ->
 
 
 PAGES_PER_STEP = 200
-"""Full-text pages to write per step, which takes 20 to 50 ms of one core. With more, questions wait longer; with fewer,
-the whole merge takes longer."""
+"""Full-text pages to write per step. A step takes 20 to 50 ms of one core. With more pages, questions wait longer; with
+fewer, the whole merge takes longer."""
 MOST_STEPS_FACTOR = 2
 """Multiple of the expected number of steps after which a single step merges the rest. If others keep writing, each of
 their transactions adds a segment, and the merge starts over."""
@@ -327,7 +327,7 @@ def overwrite_deleted_words(
 
     With `vacuum`, the file is also rewritten without free pages and gaps within pages. `between_steps` is called
     between two steps. It may wait; if it raises an exception, the work stops and remains to be done. `patience` is the
-    number of seconds to wait for a process that reads.
+    number of seconds to wait for a process that is reading.
     """
     deleted = database.value("SELECT deleted FROM words_to_overwrite")
     merge_segments(database, between_steps)
@@ -355,7 +355,7 @@ def _step(database: Database, index: str) -> bool:
     """Merge a few pages; return whether there was anything to merge (https://sqlite.org/fts5.html, 6.9)."""
     with database.transaction() as connection:
         before = connection.total_changes
-        # A negative number merges all segments, as 'optimize' does, and not only those of one level.
+        # A negative number merges all segments, as 'optimize' does, not only the segments of one level.
         connection.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('merge', {-PAGES_PER_STEP})")  # noqa: S608 - as above
         # The merge command itself counts as one change.
         return connection.total_changes - before > 1

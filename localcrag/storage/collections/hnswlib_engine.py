@@ -12,7 +12,7 @@ from localcrag.records.protocols import Vectors
 from localcrag.storage.collections.engines import CONSTRUCTION_CANDIDATES, LEAST_CANDIDATES, LINKS, Ids, NearestRows
 
 GROWTH_FACTOR = 1.25
-"""Factor by which a full graph's new capacity exceeds the need: each enlargement copies the whole graph."""
+"""Factor by which a full graph's new capacity exceeds the need, because each enlargement copies the whole graph."""
 
 
 class HnswlibEngine:
@@ -47,7 +47,7 @@ class HnswlibEngine:
 
     def search(self, vector: Vectors, number: int, candidates: int) -> NearestRows | None:
         """Return the nearest rows, or None if the graph leads to fewer than `number` of them."""
-        number = min(number, len(self))  # hnswlib raises an error if asked for more than there are.
+        number = min(number, len(self))  # hnswlib raises an error if more results are requested than there are entries.
         self._graph.set_ef(max(LEAST_CANDIDATES, number, candidates))
         try:
             rows, distances = self._graph.knn_query(vector[None], k=number, num_threads=1)

@@ -75,8 +75,8 @@ class IndexFile:
     def nearest(self, vector: Vectors, number: int, candidates: int) -> NearestRows | None:
         """Return the rows that the graph finds, nearest first, and all rows with the same vectors; with their cosines.
 
-        They have `number` different vectors. Returns None if the graph leads to fewer. `candidates` is the number of
-        candidates to keep during the search (ef).
+        The result covers `number` different vectors; it is None if the graph leads to fewer. `candidates` is the number
+        of candidates to keep during the search (ef).
         """
         found = self._graph.search(vector, number, candidates)
         return found and self._with_same(*found)
@@ -108,7 +108,7 @@ class IndexFile:
             return rows, cosines
         group_sizes = 1 + ends - starts
         place = np.repeat(np.arange(len(rows)), group_sizes)
-        # The place within a group of equal vectors: 0 is the row that was found, its duplicates count from 1.
+        # The position within a group of equal vectors: 0 is the row that was found, and its duplicates count from 1.
         number = np.arange(len(place)) - np.repeat(np.cumsum(group_sizes) - group_sizes, group_sizes)
         every = np.where(number == 0, rows[place], self._same[starts[place] + number - 1])
         return every, cosines[place]
@@ -191,8 +191,8 @@ class IndexBuilder:
         for firsts, codes in zip(self._pieces("firsts"), self._pieces("vectors"), strict=True):
             rows = at + np.flatnonzero(firsts == np.arange(at, at + len(firsts), dtype=np.int32))
             for some in range(0, len(rows), ROWS_PER_COPY):
-                # The exact vectors are only in the database. The rounded ones suffice: a growing collection changes to
-                # the engine that rounds all vectors in this way.
+                # The exact vectors are only in the database. The rounded ones suffice, because a growing collection
+                # changes to the engine that rounds all vectors in this way.
                 vectors = codes[rows[some : some + ROWS_PER_COPY] - at].astype(np.float32)
                 lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
                 lengths[lengths == 0] = 1

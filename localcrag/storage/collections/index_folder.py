@@ -21,7 +21,7 @@ UNRECORDED_SECONDS = 3600.0
 TEMPORARY = ".tmp"
 """Suffix of a file while it is being written."""
 FULL_DISK_BYTES = 2**16
-"""Maximum number of free bytes on a disk that was written until it was full; file systems allocate whole blocks."""
+"""Maximum number of free bytes on a full disk; file systems allocate whole blocks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class IndexFolder:
             except BaseException as error:
                 full = isinstance(error, Exception) and shutil.disk_usage(self._folder).free < FULL_DISK_BYTES
                 for path in (*files, *files.values()):
-                    with suppress(OSError):  # The original error is more useful than one of this clean-up.
+                    with suppress(OSError):  # The original error is more useful than an error of this clean-up.
                         path.unlink(missing_ok=True)
                 if full:
                     # The engines report “Failed to serialize into stream” or “Invalid argument”, and numpy only the
@@ -83,9 +83,9 @@ class IndexFolder:
         except (OSError, RuntimeError, ValueError, MemoryError) as error:
             raise IndexFileError(
                 f"The vector index could not be written to {self._folder}: {error or 'out of memory'}. The documents "
-                "are stored, and found without it; until it is written, localcrag takes longer to start and to "
-                "search. Check that the folder is writable and the disk not full: the next change, or `localcrag "
-                "doctor`, writes it."
+                "are stored, and searches find them without it, but localcrag starts and searches more slowly. Check "
+                "that the folder is writable and the disk not full. The next change, or `localcrag doctor`, will "
+                "write the index."
             ) from error
 
     def trusted(self, row: IndexRow) -> bool:
@@ -96,7 +96,7 @@ class IndexFolder:
             return False
 
     def opened(self, row: IndexRow, dimension: int) -> IndexFile | None:
-        """Open the files; return None if one of them is missing, damaged or not ours, or if their engine is missing.
+        """Open the files; return None if one of them is missing or damaged, or if their engine is missing.
 
         The files are a cache, so the caller rebuilds them.
         """
@@ -106,7 +106,7 @@ class IndexFolder:
         return None
 
     def forget(self, name: str | None) -> None:
-        """Remove the files of this name, which others have replaced; do nothing for None."""
+        """Remove the files of this name, which have been replaced; do nothing for None."""
         for path in self._files_of(name) if name else ():
             with suppress(OSError):  # Windows does not remove a file that is mapped into memory.
                 path.unlink(missing_ok=True)

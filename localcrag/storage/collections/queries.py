@@ -46,7 +46,7 @@ def documents_of(database: Database, collection: str) -> list[Document]:
 
 
 def document_from(row: sqlite3.Row) -> Document:
-    """Return the document of a row of `DOCUMENT`."""
+    """Return the document of a row of `DOCUMENTS_QUERY`."""
     return Document(**{**dict(row), "tags": tuple(json.loads(row["tags"]))})
 
 
@@ -63,7 +63,7 @@ def with_other_embedder(database: Database, embedder: str) -> list[str]:
 
 
 def has_history(database: Database, name: str) -> bool:
-    """Return whether there are runs, labels or pins of a collection of that name, which may be deleted."""
+    """Return whether there are runs, labels or pins of a collection of that name, even if the collection is deleted."""
     sql = """
     SELECT 1 FROM runs WHERE collection = ?1 UNION SELECT 1 FROM labels WHERE collection = ?1
     UNION SELECT 1 FROM pins WHERE collection = ?1
@@ -131,7 +131,7 @@ def embedder_of(database: Database, collection: str) -> str | None:
 
 
 def chosen_embedders(database: Database) -> dict[str, str]:
-    """Return the embedding models that were chosen for single collections, by the collection's name."""
+    """Return the embedding models that were chosen for single collections, by collection name."""
     rows = database.rows("SELECT collection, embedder FROM collection_settings WHERE embedder IS NOT NULL")
     return {row["collection"]: row["embedder"] for row in rows}
 

@@ -106,7 +106,7 @@ class SqliteCollection:
         queries.change_tags(self._database, self.name, documents, add=add, remove=remove)
 
     def folder_tags(self) -> dict[str, list[str]]:
-        """Return the tags of its folders; folders and tags are sorted."""
+        """Return the tags of the collection's folders; folders and tags are sorted."""
         return queries.folder_tags(self._database, self.name)
 
     def chunk_texts(self) -> list[tuple[int, str]]:
@@ -165,7 +165,7 @@ class SqliteCollection:
                 connection.execute("INSERT INTO originals VALUES (?, ?)", (identifier, document.original))
 
     def remove(self, documents: Iterable[str]) -> None:
-        """Remove those of these documents that exist. Raises StoreError."""
+        """Remove these documents, if they exist. Raises StoreError."""
         for name in documents:
             with self._database.transaction() as connection:
                 _remove(connection, admin.collection_row(connection, self.name)["id"], name)

@@ -24,7 +24,7 @@ from localcrag.storage.collections.engines import (
 if sys.platform == "linux":
     # This must run before usearch is imported. usearch's wheels for Linux contain a copy of the C++ library, which
     # numbers the facets of a locale again, in the same memory as the system's library. Facets that the system's library
-    # has not numbered by then are mixed up, and llama.cpp finds no character classes (“std::bad_cast” when a model
+    # has not yet numbered are then mixed up, and llama.cpp finds no character classes (“std::bad_cast” when a model
     # loads). A request for the classic locale makes the system's library number all of its facets once and for all.
     with suppress(OSError, AttributeError):
         # The mangled name of std::locale::classic().
@@ -79,6 +79,6 @@ class UsearchEngine:
 
 
 def nearest_codes(codes: Codes, vector: Vectors, number: int) -> NearestRows:
-    """Compare each of these vectors; return the places of the nearest ones, nearest first, and their cosines."""
+    """Compare each of these vectors; return the positions of the nearest ones, nearest first, and their cosines."""
     found = search(codes, quantised(vector[None])[0], min(number, len(codes)), MetricKind.Cos, exact=True, threads=1)
     return np.asarray(found.keys).astype(np.int64), np.asarray(1.0 - found.distances, np.float32)

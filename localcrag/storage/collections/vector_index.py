@@ -32,10 +32,10 @@ MOST_RECENT = 5_000
 SEARCH_WRITES_FACTOR = 4
 """Multiple of MOST_RECENT at which a search itself writes the file, if nothing was saved before."""
 ROWS_PER_WRITE = 50_000
-"""Chunks to add before the growing file is written, so that a killed process resumes from there. Once a quarter of the
-rows written so far is more, that number applies."""
+"""Chunks to add before the growing file is written, so that a killed process resumes from there. In a large file, a
+quarter of the rows written so far counts instead."""
 EXTRA = 32
-"""Extra chunks to fetch, up to EXACT in all: the file's vectors are rounded, and the exact ones decide the order."""
+"""Extra chunks to fetch, up to EXACT in all: the file's vectors are rounded, and the exact vectors decide the order."""
 EXACT = 64
 """Nearest chunks of the file whose exact vectors are read from SQLite; the rounded ones suffice for the others."""
 BATCH = 5_000
@@ -43,12 +43,12 @@ BATCH = 5_000
 UNUSED_SECONDS = 60.0
 """Seconds since the last write after which an unused file is removed when the index is rebuilt."""
 MOST_DELETED = 0.3
-"""Share of deleted chunks above which a file is written again without them: they cost time and memory."""
+"""Share of deleted chunks above which the file is rewritten without them, because they cost time and memory."""
 MOST_IN_GRAPH = 5_000
 """Maximum number of nearest vectors to request from the graph."""
 OVERSAMPLING = 1.25
-"""Factor on the number of vectors requested first from the graph if documents are restricted. With 1, they would have
-enough allowed ones only if these were spread evenly."""
+"""Factor on the number of vectors that are first requested from the graph if documents are restricted. A factor of 1
+would yield enough allowed vectors only if they were spread evenly."""
 
 
 class _RecentChunks:
@@ -188,7 +188,7 @@ class ChunkIndex:
         return np.concatenate([in_file, self._recent.chunks])
 
     def _there(self, chunks: Ids) -> Ids:
-        """Return those of these chunks that a search can find already."""
+        """Return the chunks among these that a search can already find."""
         searchable = np.isin(chunks, self._recent.chunks)
         if self._file:
             rows = self._file.rows_of(chunks)
@@ -215,7 +215,7 @@ class ChunkIndex:
                 return
             row = self._store.index_file()
             if row and self._file is None:
-                self._folder.forget(self._keep(None))  # The file is damaged, and so few chunks need none.
+                self._folder.forget(self._keep(None))  # The file is damaged, and so few chunks need no file.
             elif self._state and self._state[0] - (row.state[0] if row else 0) > CHANGES_KEPT // 10:
                 # Record the newer state before the changes up to it are pruned. The highest id stays that of the file,
                 # so that the next start reads the chunks outside the file again.
@@ -234,7 +234,7 @@ class ChunkIndex:
             self._folder.clean(self._store.index_file(), UNUSED_SECONDS)
 
     def _grow(self, new: Ids, state: State, *, from_scratch: bool = False) -> None:
-        """Write a file that also has these and the recent chunks; rebuild it from scratch if that is better."""
+        """Write a file that also contains the new and the recent chunks; rebuild it from scratch if that is better."""
         chunks, previous = np.union1d(self._recent.chunks, new), self._file
         # The ids in a file must ascend. After a backup was restored, new chunks may have lower ids than the file has.
         stale = previous is not None and len(chunks) > 0 and chunks[0] <= previous.chunks[-1]
@@ -290,7 +290,7 @@ class ChunkIndex:
         return bool(self._gone.sum() > MOST_DELETED * len(self._gone))
 
     def _other_engine(self) -> bool:
-        """Return whether the file was written by another engine than the one that should serve it now."""
+        """Return whether the file was written by a different engine from the one that should serve it now."""
         return self._file is not None and self._file.engine is not self._engines.engine(self._file.different)
 
     def remove_file(self) -> None:
@@ -355,8 +355,8 @@ def _nearest_rows(
 ) -> NearestRows:
     """Return up to `number` rows of existing chunks in chosen documents, nearest first, with their cosines.
 
-    `deleted` is a mask over rows. `chosen` is a mask over document ids (None: all), and `share` is about the part of
-    all documents that it selects. The graph is asked for more rows than needed, and again for three times as many
+    `deleted` is a mask over rows. `chosen` is a mask over document ids (None: all), and `share` is the approximate
+    share of documents that it selects. The graph is asked for more rows than needed, and again for three times as many
     while too few of them are allowed. If that would take longer than comparing all allowed rows, all allowed rows are
     compared.
     """

@@ -95,7 +95,7 @@ def parse_postgres(text: str) -> PostgresAddress:
 
     A server on this computer may be given by its socket: postgresql://NAME@/DATABASE?host=/var/run/postgresql. Raises
     StoreError if the address is not valid, contains a password, or has an IP address outside private networks. A host
-    name is resolved and checked only when it is connected to.
+    name is resolved and checked only on connecting.
     """
     try:
         parts = urlsplit(text.strip())
@@ -106,16 +106,16 @@ def parse_postgres(text: str) -> PostgresAddress:
         raise _refused(text, "does not begin with postgresql://")
     if parts.password:
         raise _refused(
-            text, f"holds a password, which would be shown with it: give it in ~/.pgpass, or in {PASSWORD}, instead"
+            text, f"contains a password, which messages would show: put it into ~/.pgpass or into {PASSWORD} instead"
         )
     options = {name: values[-1] for name, values in parse_qs(parts.query, keep_blank_values=True).items()}
     if unknown := sorted(set(options) - set(OPTIONS)):
-        raise _refused(text, f"has “{unknown[0]}” after the “?”, where only {' and '.join(OPTIONS)} may stand")
+        raise _refused(text, f"has “{unknown[0]}” after the “?”, but only {' and '.join(OPTIONS)} are allowed")
     folder = options.get("host", "")
     if not host and not folder:
-        raise _refused(text, "names neither a computer nor, with ?host=, the folder of a socket")
+        raise _refused(text, "names neither a host nor (with ?host=) the folder of a socket")
     if folder and (host or not folder.startswith("/")):
-        raise _refused(text, "has a “host=” that is not the folder of a socket, or a computer beside one")
+        raise _refused(text, "has a “host=” that is not the folder of a socket, or a host besides it")
     if not 0 < port <= MAX_PORT:
         raise _refused(text, f"has a port that is not between 1 and {MAX_PORT}")
     database = unquote(parts.path.strip("/"))
@@ -140,8 +140,8 @@ def _is_private_number(host: str) -> bool:
     try:
         return is_private(host)
     except ValueError:
-        # An IP address in an unusual notation, such as 134744072. There is no need for that in a private network, so it
-        # is treated as public.
+        # This is an IP address in an unusual notation, such as 134744072. Private networks do not need such notations,
+        # so it counts as public.
         return False
 
 

@@ -59,7 +59,7 @@ _COUNT_CHANGE = "UPDATE localcrag.collections SET changes = changes + 1 WHERE id
 
 
 def index_new_name(session: Session, collection: int, document: int, name: str) -> None:
-    """Index the chunks of a document without a title of its own under its new name."""
+    """Re-index the chunks of a document without its own title under its new name."""
     chunks_sql = "FROM localcrag.chunks WHERE collection_id = :collection AND document_id = :document"
     columns = f"{COLUMNS}, vector_send(vector) AS vector"
     rows = session.rows(f"SELECT {columns} {chunks_sql} ORDER BY id", collection=collection, document=document)
@@ -96,7 +96,7 @@ class PostgresNames:
             session.run(_COUNT_CHANGE, collection=store.id)
 
     def there(self, names: Iterable[str]) -> set[str]:
-        """Return those of these names that belong to documents."""
+        """Return the names in `names` that belong to documents."""
         store = self._store()
         sql = (
             "SELECT name FROM localcrag.documents WHERE collection_id = :collection "
@@ -116,7 +116,7 @@ class PostgresNames:
         return sorted(row["name"] for row in rows)
 
     def find_by_checksum(self, sha256: str) -> str | None:
-        """Return the first name, in order, of a document with that checksum, or None."""
+        """Return the name of the first document, by name, with that checksum; None if there is none."""
         return self._store().twin(sha256, exclude="")
 
 
@@ -133,7 +133,7 @@ class PostgresCollection:
         return self.database.address
 
     def writer(self) -> str:
-        """Return who else is writing to the collection right now, "" for no one. Raises StoreError."""
+        """Return who else is writing to the collection right now; "" if no one is. Raises StoreError."""
         return self.database.writer(self.id)
 
     def embedder(self) -> tuple[str, int]:
@@ -217,7 +217,7 @@ class PostgresCollection:
                         session.run(sql, collection=self.id, of=of, tag=tag)
 
     def folder_tags(self) -> dict[str, list[str]]:
-        """Return the tags of its folders; folders and tags are sorted."""
+        """Return the tags of the collection's folders; folders and tags are sorted."""
         tags: dict[str, list[str]] = {}
         order = 'ORDER BY folder COLLATE "C", tag COLLATE "C"'
         sql = f"SELECT folder, tag FROM localcrag.folder_tags WHERE {IN_COLLECTION} {order}"
@@ -249,7 +249,7 @@ class PostgresCollection:
     def vacuum(self) -> None:
         """Remove deleted content from the server's files of tables and indexes. Raises StoreError.
 
-        The tables are rewritten, and are locked during that time. A plain VACUUM would leave the text in the files.
+        The tables are rewritten, and locked while that happens. A plain VACUUM would leave the text in the files.
         """
         schema.vacuum(self.database, self.id)
 
@@ -307,7 +307,7 @@ class PostgresCollection:
                 session.run(NEW_ORIGINAL, collection=self.id, document=document_id, data=document.original)
 
     def remove(self, documents: Iterable[str]) -> None:
-        """Remove those of these documents that exist. Raises StoreError."""
+        """Remove these documents, if they exist. Raises StoreError."""
         store = self._store()
         for name in documents:
             with self.database.transaction(self.id) as session:

@@ -64,8 +64,8 @@ def _message(error: DatabaseError) -> str:
 CONNECT_SECONDS = 5.0
 """Seconds to wait for a connection."""
 KEEPALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
-"""Seconds before the first probe, seconds between probes, and number of probes. A computer that vanished is noticed
-after a minute, however long a statement may take."""
+"""Seconds before the first probe, seconds between probes, and number of probes. A computer that has vanished is noticed
+after a minute, even during a long statement."""
 WAIT_FOR_WRITER = 10.0
 """Seconds to wait for another writer of the same collection."""
 LOCK_SPACE = 0x6C6372
@@ -211,7 +211,7 @@ class PostgresDatabase:
             session.run(sql)
 
     def writer(self, collection: int) -> str:
-        """Return who else is writing to a collection right now, "" for no one."""
+        """Return who else is writing to a collection right now; "" if no one is."""
         with self._in_turn("reading", reconnect=True) as session:
             return _writer(session, collection)
 
@@ -223,7 +223,7 @@ class PostgresDatabase:
 
     @contextmanager
     def _in_turn(self, use: str, *, reconnect: bool = False) -> Iterator[Session]:
-        """Yield a connection to one thread at a time; with `reconnect`, first reopen it if it was lost."""
+        """Lock a connection for this thread and yield it; with `reconnect`, first reopen it if it was lost."""
         from pg8000.exceptions import DatabaseError  # noqa: PLC0415
 
         with self._locks[use]:
@@ -263,7 +263,7 @@ class PostgresDatabase:
             "user": address.user,
             "database": address.database,
             "password": address.password(),
-            # A database with another encoding is refused later, with a message that says so.
+            # A database with another encoding is refused later, with a message that explains it.
             "startup_params": {"client_encoding": "UTF8"},
             "application_name": f"localcrag on {platform.node() or 'a computer'}",
         }
@@ -327,7 +327,7 @@ def _encryption(address: PostgresAddress) -> ssl.SSLContext | bool:
             context.load_verify_locations(address.authority)
         except (OSError, ssl.SSLError) as error:
             raise StoreError(
-                f"The certificates in {address.authority} cannot be read: {error}. Name another file as sslrootcert."
+                f"The certificates in {address.authority} cannot be read: {error}. Choose another file for sslrootcert."
             ) from error
     return context
 

@@ -46,7 +46,7 @@ class PostgresStore(PostgresChunks):
     """The documents and chunks of one collection."""
 
     def open_index(self, _folder: Path, _engines: EngineChoice) -> PgVectorIndex:
-        """Open the vector index, which the server keeps and which has no files here."""
+        """Open the vector index. The server keeps it, so it has no files here."""
         return PgVectorIndex(self)
 
     def find(self, name: str) -> Document | None:

@@ -52,7 +52,7 @@ def collection_row(database: PostgresDatabase, collection: int, name: str) -> Ro
 
 
 def document_from(row: Row) -> Document:
-    """Return the document of a row of `DOCUMENT`."""
+    """Return the document of a row of `DOCUMENTS_QUERY`."""
     return Document(**{**row, "tags": tuple(json.loads(row["tags"]))})
 
 
@@ -64,7 +64,7 @@ NEW_SCAN = (
 
 
 def recognised_pages(session: Session, collection: int, name: str, sha256: str) -> dict[int, Row]:
-    """Return the recognised pages of a document, by page, if its stored file has this checksum."""
+    """Return the recognised pages of a document, by page, if the stored file has this checksum."""
     rows = session.rows(
         "SELECT s.* FROM localcrag.scans s JOIN localcrag.documents d ON (d.collection_id, d.id) = "
         "(s.collection_id, s.document_id) WHERE d.collection_id = :collection AND d.name = :name "
@@ -77,7 +77,7 @@ def recognised_pages(session: Session, collection: int, name: str, sha256: str) 
 def queue_pages(
     session: Session, collection: int, document: int, pages: Sequence[int], read: Mapping[int, Row]
 ) -> None:
-    """Queue these pages of a document for text recognition, except those that `read` has the content of."""
+    """Queue these pages of a document for text recognition; pages in `read` keep their recognised content."""
     nothing: Row = {"read": None, "confidence": None, "seconds": None}
     for page in pages:
         known = read.get(page, nothing)
@@ -100,7 +100,7 @@ _WORD = re.compile(r"\w+")
 
 
 def search_language(language: str) -> str:
-    """Return the language by which a document is indexed: one of those that localcrag.terms knows."""
+    """Return the language that a document is indexed by: one of those that the SQL function localcrag.terms knows."""
     return UNSTEMMED if language in BIGRAM_LANGUAGES else language if language in LEXICONS else ENGLISH
 
 
@@ -132,7 +132,7 @@ def put_chunks(session: Session, collection: int, document: int, chunks: Sequenc
 def release_chunks(session: Session, collection: int, document: int) -> None:
     """Subtract a document's chunks, which are about to be deleted, from the collection's counts.
 
-    If the graph does not contain all chunks with the same vector, others take the place of the deleted ones in it.
+    If the graph lacks some chunks with the same vector, these replace the deleted chunks in it.
     """
     session.run(
         "UPDATE localcrag.chunks SET in_graph = true FROM (SELECT id, row_number() OVER (PARTITION BY likeness "
@@ -191,7 +191,7 @@ def likeness(vector: bytes) -> int:
 
 
 def _in_graph(session: Session, collection: int, numbers: Sequence[int]) -> Counter[int]:
-    """Return the number of chunks in the graph for each of these likenesses."""
+    """Return for each of these likenesses the number of its chunks in the graph."""
     rows = session.rows(
         "SELECT likeness, count(*) AS number FROM localcrag.chunks WHERE collection_id = :collection AND in_graph "
         "AND likeness = ANY(CAST(:numbers AS bigint[])) GROUP BY likeness",

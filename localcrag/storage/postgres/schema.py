@@ -12,7 +12,7 @@ from localcrag.storage.postgres.connection import PostgresDatabase, Row, Session
 from localcrag.text.lexicon import ENGLISH, LEXICONS
 
 VERSION = 2
-"""Version of the tables, which grows with each change of them. Version 1 was that of before 0.1.0."""
+"""Version of the tables, which grows with each change to them. Version 1 was in use before 0.1.0."""
 LEAST_POSTGRES, LEAST_PGVECTOR = 150000, (0, 8)
 """Oldest supported server_version_num, and oldest pgvector: the first one with iterative scans."""
 UNSTEMMED = "plain"
@@ -153,8 +153,8 @@ CREATE TABLE localcrag.folder_tags (
 CREATE SEQUENCE localcrag.collection_ids AS integer;
 """
 ID_SEQUENCE = "CREATE SEQUENCE localcrag.ids START {start}"
-"""SQL of the sequence for ids of documents and chunks. It starts at a random number far above SQLite's ids, so that ids
-of two databases hardly ever coincide and an old question does not show a wrong passage."""
+"""SQL of the sequence for ids of documents and chunks. It starts at a random number far above SQLite's ids, so that the
+ids of two databases hardly ever coincide, and an old question cannot show a wrong passage."""
 LEAST_ID, MOST_ID = 1 << 41, 1 << 52
 """Range of the first id."""
 LINKS, CONSTRUCTION = 16, 200
@@ -167,7 +167,7 @@ _SCHEMA_LOCK = 1
 
 
 def ensure_schema(database: PostgresDatabase) -> None:
-    """Create the tables if there are none. Raises StoreError if the server or its tables are unsuitable."""
+    """Create the tables if there are none. Raises StoreError if the server or its tables cannot be used."""
     if database.rows("SELECT to_regclass('localcrag.about') AS about")[0]["about"] is None:
         _require_server(database)
         with database.transaction() as session:
@@ -178,7 +178,7 @@ def ensure_schema(database: PostgresDatabase) -> None:
     version = database.rows("SELECT version FROM localcrag.about")[0]["version"]
     if version < VERSION:
         raise StoreError(
-            f"The tables at {database.address.at} were made by a localcrag before 0.1.0, which this version cannot "
+            f"The tables at {database.address.at} were made by a localcrag older than 0.1.0, which this version cannot "
             "use. Nothing was changed. Choose another database, or remove these tables (in psql: DROP SCHEMA localcrag "
             "CASCADE); then add your documents again."
         )
@@ -266,13 +266,13 @@ def find_collection(database: PostgresDatabase, name: str) -> Row | None:
 
 
 def collection_names(database: PostgresDatabase) -> list[str]:
-    """Return the names of the collections that have completely arrived. Raises StoreError."""
+    """Return the names of the collections that have arrived completely. Raises StoreError."""
     rows = database.rows('SELECT name FROM localcrag.collections WHERE arriving IS NULL ORDER BY name COLLATE "C"')
     return [row["name"] for row in rows]
 
 
 def require_collection(database: PostgresDatabase, name: str) -> Row:
-    """Return the row of a collection that has completely arrived. Raises UnknownCollection and StoreError."""
+    """Return the row of a collection that has arrived completely. Raises UnknownCollection and StoreError."""
     row = find_collection(database, name)
     at = database.address.at
     if row is None:
@@ -298,7 +298,7 @@ def begin_arrival(
                 return int(row["id"])
             if row["arriving"] != arriving:
                 raise NameRefused(
-                    f"There is a collection “{name}” at {database.address.at} already. Rename this one first, or use "
+                    f"The collection “{name}” already exists at {database.address.at}. Rename this one first, or use "
                     f"that one: localcrag collection connect {name} {database.address}"
                 )
             drop_partition(session, row["id"])
@@ -338,9 +338,9 @@ WHERE schemaname = 'localcrag' AND tablename = :table
 def vacuum(database: PostgresDatabase, collection: int) -> None:
     """Rewrite the tables of a collection, and the planner's statistics about them. Raises StoreError.
 
-    The planner stores the most frequent values of each column, including words of documents. Old values stay in its
-    table's file until that table is rewritten as well, which the owner of the database may do. PostgreSQL 15 to 17 keep
-    the values of a table that has become empty.
+    The planner stores the most frequent values of each column, including words of documents. Old values stay in the
+    statistics table's file until that table is rewritten as well; the owner of the database may do that. PostgreSQL 15
+    to 17 keep the values of a table that has become empty.
     """
     partition = f"chunks_{int(collection)}"
     tables = ("documents", partition, "term_counts", "originals", "scans", "document_tags", "folder_tags")

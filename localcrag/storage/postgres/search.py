@@ -32,7 +32,7 @@ K1, B = 1.2, 0.75
 MOST_CHUNKS = 2000
 """Maximum number of chunks with a word. A more frequent word does not tell documents apart, and its look-up is slow."""
 MOST_SCORED_SHARE = 0.2
-"""Share of chunks above which a term is not scored: it weighs little, and costs a look into each compared chunk."""
+"""Share of chunks above which a term is not scored: it weighs little, but must be looked up in each chunk."""
 INFINITE_SUM = 1.64493406685
 """Sum of 1 / i² over all i (π² / 6), with the digits that PostgreSQL uses."""
 HIGHEST_RANK = 0.997
@@ -50,7 +50,7 @@ def within_values(within: Collection[int] | None) -> list[int] | None:
 
 
 def _weights(terms: Iterable[str], counts: Mapping[str, int], chunks: int) -> dict[str, float]:
-    """Return the weight of each term (BM25's idf), without the terms of very many chunks, unless all are such."""
+    """Return the weight of each term (BM25's idf), leaving out terms of very many chunks, unless no others exist."""
     weights = {term: math.log(1 + (chunks - counts[term] + 0.5) / (counts[term] + 0.5)) for term in terms}
     informative = {term: weight for term, weight in weights.items() if counts[term] <= MOST_SCORED_SHARE * chunks}
     return informative or weights
@@ -75,7 +75,7 @@ def _score(weights: Sequence[float], mean: float) -> str:
 def _terms(database: PostgresDatabase, language: str, question: str) -> dict[str, str]:
     """Return a mapping of a question's words to their terms in a language.
 
-    If a word has several terms, each has an entry of its own, with the term added to the key.
+    If a word has several terms, each has its own entry, with the term added to the key.
     """
     found = stems(question, "zh") if language == UNSTEMMED else [word.lower() for word in _WORD.findall(question)]
     rows = database.rows(
@@ -119,7 +119,7 @@ IN_COLLECTION = "collection_id = :collection"
 
 
 class PostgresChunks:
-    """The chunks of a collection. `name` is its name on this computer; the server may have another one."""
+    """The chunks of a collection. `name` is its name on this computer; on the server its name may differ."""
 
     def __init__(
         self, database: PostgresDatabase, collection: int, name: str, *, embedder: str, dimension: int
@@ -184,7 +184,7 @@ class PostgresChunks:
         return [row["id"] for row in rows]
 
     def dates(self, ids: Sequence[int]) -> dict[int, str]:
-        """Return the date of each chunk's document, where the document has one."""
+        """Return the date of each chunk's document; documents without a date are left out."""
         return {row["id"]: row["dated"] for row in self._by_id("c.id, d.dated", ids) if row["dated"] is not None}
 
     def titles(self, ids: Sequence[int]) -> dict[int, str]:
@@ -306,14 +306,14 @@ class PostgresChunks:
         return self._counted[1]
 
     def _searched(self) -> list[str]:
-        """Return the languages (names that localcrag.terms knows) by which the documents are indexed."""
+        """Return the languages that the documents are indexed by, as the SQL function localcrag.terms names them."""
         return sorted(set(map(search_language, self._languages())))
 
 
 MOST_COMPARED = 20_000
 """Maximum number of chunks to compare one by one if documents are restricted; with more, the graph is searched."""
 SPARE = 1.25
-"""Factor on the number of chunks requested from the graph: its half precision may change the order."""
+"""Factor by which more chunks are requested from the graph, whose half precision may change the order."""
 
 
 class PgVectorIndex:

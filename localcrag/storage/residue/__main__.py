@@ -1,7 +1,7 @@
 """Search the data folder for residue: this process finds given bytes in the files of a folder.
 
-It is confined, so it cannot write or connect. It is a process of its own because a process that opens and closes the
-file of a SQLite database that it uses loses its locks on the database (sqlite.org/howtocorrupt.html, 2.2).
+The process is confined, so it cannot write or connect. It is separate from the app, because a process loses its locks
+on a SQLite database that it uses if it opens and closes the file again (sqlite.org/howtocorrupt.html, 2.2).
 """
 
 from __future__ import annotations

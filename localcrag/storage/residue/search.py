@@ -54,7 +54,7 @@ def search(folder: Path, marks: Sequence[ResidueSignature], excluded: Sequence[P
 
 
 class _MatchRecorder:
-    """A container of all values with one of the marks. `found` records the marks that were in the tested values."""
+    """A container of all values that contain a mark. `found` records the marks that the tested values contained."""
 
     def __init__(self, marks: Sequence[ResidueSignature]) -> None:
         self._marks, self.found = list(marks), dict[str, None]()
@@ -72,7 +72,7 @@ def tables_containing(database: Database, marks: Sequence[ResidueSignature]) -> 
     for (table,) in database.rows(tables):
         for column in database.rows("SELECT name FROM pragma_table_info(?)", table):
             recorder = _MatchRecorder(marks)
-            # SQLite calls `chosen` for one value after the other, so that only one value at a time is in memory.
+            # SQLite calls `chosen` for each value in turn, so only one value at a time is in memory.
             sql = f'SELECT count(*) FROM "{table}" WHERE chosen("{column["name"]}")'  # noqa: S608 - our own names
             database.rows(sql, chosen=recorder)
             places += [

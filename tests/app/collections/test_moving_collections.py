@@ -205,7 +205,7 @@ def test_a_repeated_move_overwrites_no_other_document_of_that_name(
         pass
     for _ in collections.moving.move("other", postgres.new()):
         pass
-    with pytest.raises(NameRefused, match=r"has a document “dam\.txt” already"):
+    with pytest.raises(NameRefused, match=r"already has a document “dam\.txt”"):
         collections.move_documents(["tarn.txt", "dam.txt"], "default", "other")
     assert [one.name for one in collections.homes.of("other").documents()] == ["dam.txt"]
     assert len(collections.homes.of("default").documents()) == 4

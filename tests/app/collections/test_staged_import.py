@@ -121,7 +121,7 @@ def test_a_name_that_is_taken_meanwhile_is_refused_or_gets_a_number(assembly: As
         events = assembly.collection_copies.import_file(file)
         assert next(events)[0] == "house"
         connection.execute(insert)
-    with pytest.raises(NameRefused, match="There is a collection “house” already"):
+    with pytest.raises(NameRefused, match="The collection “house” already exists"):
         list(events)
     assert rows(assembly) == {"collections": 1}
     with assembly.database.transaction() as connection:

@@ -128,7 +128,7 @@ def test_a_process_that_ends_is_an_error_that_names_the_file(
     next(pages)
     (process,) = children() - before
     os.kill(process, by)
-    with pytest.raises(UnreadableDocument, match=rf"long\.pdf cannot be read: its reader broke off \({by.name}\)"):
+    with pytest.raises(UnreadableDocument, match=rf"long\.pdf cannot be read: its reader process ended \({by.name}\)"):
         list(pages)
     assert len(list(readers.open_document(long, "long.pdf").pages)) == 200
 
@@ -139,7 +139,7 @@ def test_a_process_that_stands_still_is_given_up(long: Path) -> None:
     next(pages)
     (process,) = children() - before
     os.kill(process, signal.SIGSTOP)
-    with pytest.raises(UnreadableDocument, match="nothing came of it for 5 seconds"):
+    with pytest.raises(UnreadableDocument, match="there was no progress for 5 seconds"):
         list(pages)
     assert children() == before
 
@@ -179,5 +179,5 @@ def test_the_files_after_one_that_kills_its_reader_still_go_in(tmp_path: Path, l
             results.append(event)
     assembly.close()
     assert [one.status for one in results] == [IngestStatus.FAILED, IngestStatus.ADDED]
-    assert "its reader broke off (SIGKILL)" in str(results[0].error)
+    assert "its reader process ended (SIGKILL)" in str(results[0].error)
     assert children() == before

@@ -178,7 +178,7 @@ def test_a_set_of_which_a_model_is_missing_changes_nothing(command: Command, tmp
 def test_a_set_of_models_that_are_not_in_the_list_is_told(command: Command, sets: Path) -> None:
     manifest = sets / "models.toml"
     manifest.write_text(manifest.read_text().replace('other-scorer", "embedder', 'nobody", "embedder'))
-    with pytest.raises(LocalcragError, match="set “near”: it must have a name of its own, and models of the list"):
+    with pytest.raises(LocalcragError, match="set “near”: it needs a unique name, and models from the list"):
         command("list")
 
 

@@ -244,7 +244,7 @@ def test_a_toast_is_text(chromium: Browser, address: str) -> None:
             wanted[0] = text
             page.locator("#lc-documents [data-what=new]").click()
             toast = page.get_by_test_id("toast-text").last
-            expect(toast).to_have_text(f"There is a collection “{text}” already. Choose another name.")
+            expect(toast).to_have_text(f"The collection “{text}” already exists. Choose another name.")
             harmless(page)
             page.get_by_test_id("toast-close").last.click()
             expect(page.get_by_test_id("toast-text")).to_have_count(0)

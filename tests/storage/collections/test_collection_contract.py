@@ -51,7 +51,7 @@ def test_a_document_is_found_under_its_new_name(homes: Homes) -> None:
     assert [one.name for one in home.documents()] == ["Sublet of the attic.txt", "other.txt"]
     assert store.full_text("attic", 5) == store.chunk_ids([store.documents()[0].id])
     assert not store.full_text("lease", 5)
-    with pytest.raises(NameRefused, match=r"has a document “other\.txt” already"):
+    with pytest.raises(NameRefused, match=r"already has a document “other\.txt”"):
         home.rename_document("Sublet of the attic.txt", "other.txt")
     with pytest.raises(UnknownDocument):
         home.rename_document("gone", "new")

@@ -96,15 +96,15 @@ def changed(path: Path, *statements: str) -> Path:
     ("statement", "why"),
     [
         (f"PRAGMA user_version = {collection_file.FORMAT_VERSION + 1}", "Update localcrag"),
-        ("CREATE TRIGGER t AFTER INSERT ON about BEGIN SELECT 1; END", "other tables"),
-        ("CREATE VIEW v AS SELECT 1", "other tables"),
-        ("CREATE TABLE more (x)", "other tables"),
+        ("CREATE TRIGGER t AFTER INSERT ON about BEGIN SELECT 1; END", "its tables are not"),
+        ("CREATE VIEW v AS SELECT 1", "its tables are not"),
+        ("CREATE TABLE more (x)", "its tables are not"),
         ("DELETE FROM documents", "documents are missing"),
         ("UPDATE documents SET number = 7", "documents are missing"),
         ("UPDATE documents SET document = replace(document, '900', '901')", "document 1 was changed"),
         ("UPDATE documents SET original = x'00'", "document 1 was changed"),
         ("UPDATE about SET value = '\"other\"' WHERE key = 'name'", "it was changed"),
-        ("DELETE FROM about", "what it says of the collection"),
+        ("DELETE FROM about", "description of the collection"),
     ],
 )
 def test_a_file_that_was_changed_is_refused(tmp_path: Path, statement: str, why: str) -> None:
@@ -156,7 +156,7 @@ def _chunk(**fields: Any) -> StoredDocument:
         (lambda: replace(DOCUMENT, pages=-1), "number of pages"),
         (lambda: replace(DOCUMENT, added_at="<b>now</b>"), "time"),
         (lambda: replace(DOCUMENT, dated="tomorrow"), "day"),
-        (lambda: replace(DOCUMENT, tags=("a,b",)), "a tag is not right"),
+        (lambda: replace(DOCUMENT, tags=("a,b",)), "a tag is invalid"),
         (lambda: replace(DOCUMENT, scans=(StoredScan(2, "{}", None, None, None, False),)), "recognised on page 2"),
         (lambda: replace(DOCUMENT, scans=(StoredScan(0, None, None, None, None, False),)), "scanned page"),
         (lambda: _chunk(end=5_000), "place of a chunk"),
@@ -180,10 +180,10 @@ def test_what_a_stranger_may_write_into_it_is_refused(
         ({"name": ""}, "has no name"),
         ({"name": "x" * 101}, "too long"),
         ({"embedder": "<img src=x>"}, "names no embedding model"),
-        ({"dimension": 0}, "numbers in it"),
-        ({"dimension": 10**9}, "numbers in it"),
+        ({"dimension": 0}, "contains invalid numbers"),
+        ({"dimension": 10**9}, "contains invalid numbers"),
         ({"folder_tags": {"../x": ["y"]}}, "cannot be called"),
-        ({"folder_tags": ["x"]}, "what it says of the collection"),
+        ({"folder_tags": ["x"]}, "description of the collection"),
     ],
 )
 def test_what_it_says_of_its_collection_is_checked(tmp_path: Path, fields: dict[str, Any], why: str) -> None:

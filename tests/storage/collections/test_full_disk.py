@@ -64,7 +64,7 @@ def test_an_index_file_that_does_not_fit_is_told_by_the_disk_that_is_full(
     assert ended.returncode == 0, ended.stderr
     said = (
         f"The vector index could not be written to {tmp_path / 'index'}: the disk is full. The documents are stored, "
-        "and found without it; until it is written, localcrag takes longer to start and to search. Check that the "
-        "folder is writable and the disk not full: the next change, or `localcrag doctor`, writes it."
+        "and searches find them without it, but localcrag starts and searches more slowly. Check that the folder is "
+        "writable and the disk not full. The next change, or `localcrag doctor`, will write the index."
     )
     assert ended.stdout.splitlines() == [said, "0 files", said, "0 files", "2 files"]

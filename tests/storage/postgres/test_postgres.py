@@ -177,7 +177,7 @@ def test_a_server_elsewhere_is_spoken_to_only_under_a_certificate_that_is_truste
             assert row["ssl"]
         for trusted in ("", str(tmp_path / "theirs.crt")):
             refused(replace(there, authority=trusted), "certificate")
-        refused(replace(there, authority=str(tmp_path / "none")), "Name another file as sslrootcert")
+        refused(replace(there, authority=str(tmp_path / "none")), "Choose another file for sslrootcert")
     with a_server(*LISTENING, programs=debians()) as server:
         refused(_Elsewhere("postgres", "postgres", "127.0.0.1", server.port), "refuses SSL")
 
@@ -285,7 +285,7 @@ def test_the_command_line_moves_lists_connects_and_disconnects(postgres: Postgre
     assert json.loads(back.stdout) == {"name": "default", "home": "local", "documents": 1}
     refused = as_process(data, "collection", "move", "default", "--to", "postgresql://me:secret@10.0.0.1/x")
     assert refused.returncode == 1
-    assert "holds a password" in refused.stderr
+    assert "contains a password" in refused.stderr
     assert "secret" not in refused.stderr
     here = as_process(data, "collection", "vacuum", "default")
     assert "is on this computer" in here.stderr

@@ -22,15 +22,15 @@ from localcrag.documents.readers.html import WORD_TABLE_CLASS
 etree: Any = lxml.etree  # has no type hints
 Element = Any
 MOST_ROWS, MOST_SERIES = 200, 30
-"""Maximum rows and series of a chart that are read; a larger chart shows a shape rather than single values."""
+"""Maximum rows and series to read from a chart; a larger chart shows a shape rather than single values."""
 MOST_POINTS, DEEPEST = 2_000, 6
-"""Maximum texts of a diagram, and maximum depth to which they are nested."""
+"""Maximum number of texts in a diagram, and maximum depth of nesting."""
 DRAWING_ERRORS = (etree.LxmlError, ValueError, OverflowError)
 _DAY_ONE = datetime(1899, 12, 30)  # noqa: DTZ001 - a day without a time zone, as spreadsheets count
 _FROM_1904 = timedelta(days=1462)
 """Offset of dates in workbooks that count days from 1904."""
 _LONGEST_CODE = 255
-"""Maximum characters of a number's format that are read; Excel has no longer formats."""
+"""Maximum characters of a number format that are read; Excel has no longer formats."""
 _TEXTS = ("{*}strDim", "{*}strCache", "{*}strLit", "{*}multiLvlStrCache")
 _DATE_CODE = re.compile(r"[yd]")
 _LITERAL = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.')
@@ -51,8 +51,8 @@ def paragraphs(element: Element) -> list[str]:
 def chart_markup(root: Element, *, in_cells: bool = False) -> str:
     """Return a chart's title, the titles of its axes, and its values as a table.
 
-    If its values are `in_cells` of the same file, the names of its series replace the table: the values would be
-    counted twice. Raises an error of DRAWING_ERRORS.
+    If the values are `in_cells` of the same file, the names of its series replace the table, so that the values do not
+    count twice. Raises an error of DRAWING_ERRORS.
     """
     cells = [one.text or "" for one in root.iter("{*}f")]
     values = not (in_cells and cells and not any("[" in one for one in cells))  # “[1]” is another file
@@ -88,7 +88,7 @@ def diagram_markup(root: Element) -> str:
         seen.add(key)
         if texts.get(key):
             made.append((max(depth, 1), texts[key]))
-        # The last item of `under` is next, so the first child has to be pushed last.
+        # The last item of `under` is processed next, so the first child must be pushed last.
         below = sorted(within.get(key, ()), key=lambda pair: pair[0], reverse=True)
         under += [(one, min(depth + 1, DEEPEST)) for _, one in below]
     # Texts that no connection leads to come at the end.
@@ -116,7 +116,7 @@ def _title(element: Element) -> str:
 
 Points = dict[int, str]
 _Series = tuple[str, Points, Points]
-"""A name, and categories and values, both by the numbers of their points."""
+"""A name, and categories and values, both by point number."""
 
 
 def _series(root: Element) -> Iterator[_Series]:
@@ -150,7 +150,7 @@ def _points(element: Element, day_one: datetime, *names: str) -> Points:
         text = " ".join(((point if inner is None else inner).text or "").split())
         value = text if are_texts else _format_value(text, plain, day_one)
         at = _int(point.get("idx"))
-        # If categories have several levels, the outer one goes in front.
+        # If categories have several levels, the outer one is put in front.
         points[at] = f"{value} {points[at]}".strip() if at in points else value
     return points
 
@@ -173,9 +173,9 @@ def _table(series: Sequence[_Series]) -> Iterator[str]:
 
 
 def _format_value(value: str, code: str, day_one: datetime) -> str:
-    """Return a value as a chart shows it, by the code of its format: a share in per cent, a day as a date.
+    """Return a value as a chart shows it, by its format code: a share in per cent, a day as a date.
 
-    `code` has no literal text and is in lower case; `day_one` is the day before the first that is counted.
+    `code` has no literal text and is in lower case; `day_one` is the day before day 1.
     """
     try:
         number = float(value)
@@ -183,7 +183,7 @@ def _format_value(value: str, code: str, day_one: datetime) -> str:
         return value
     if "%" in code:
         return f"{number * 100:.10g}%"
-    if code != "general" and _DATE_CODE.search(code) and 0 < number < 2_957_004:  # the year 9999, also from 1904
+    if code != "general" and _DATE_CODE.search(code) and 0 < number < 2_957_004:  # up to the year 9999, also from 1904
         return f"{day_one + timedelta(days=int(number)):%Y-%m-%d}"
     return f"{number:.12g}" if abs(number) < 1e15 else value
 
@@ -238,9 +238,9 @@ def text_with_drawings(path: Path) -> bytes:
 
 
 def insert_drawings(root: Element, objects: Mapping[str, bytes]) -> None:
-    """Insert the content of shapes and charts behind their paragraphs.
+    """Insert the content of shapes and charts after their paragraphs.
 
-    Comments, and drawings that are on the page itself, come at the end of the text or of their slide.
+    Comments, and drawings anchored to the page, come at the end of the text or of their slide.
     """
     for number, comment in enumerate([*islice(root.iter(f"{_OFFICE}annotation"), MOST + 1)]):
         _append(root, comment, [_paragraph(root, _comment_text(comment) if number < MOST else _limit_note("comments"))])
@@ -282,7 +282,7 @@ def _limit_note(what: str) -> str:
 
 
 def read_content(path: Path) -> bytes:
-    """Return a file's content as XML; empty if it is damaged, which the reader of the cells reports."""
+    """Return a file's content as XML; empty if it is damaged, which the reader that parses the cells reports."""
     try:
         with zipfile.ZipFile(path) as archive:
             return packages.read_part(archive, archive.getinfo(CONTENT))
@@ -291,7 +291,7 @@ def read_content(path: Path) -> bytes:
 
 
 def table_annotations(path: Path, content: bytes) -> dict[str, str]:
-    """Return the drawings and comments on a spreadsheet's tables, as HTML, by the tables' names.
+    """Return the drawings and comments on a spreadsheet's tables, as HTML, by table name.
 
     `content` is the file's content (read_content).
     """

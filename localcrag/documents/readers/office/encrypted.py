@@ -1,10 +1,10 @@
 """Office files with a password: Microsoft Office by msoffcrypto, OpenDocument by cryptography.
 
-The libraries are loaded when such a file comes, which is rare.
+The libraries are loaded only for such a file, which is rare.
 
 OpenDocument (part 2, section 4) derives a key from a hash of the password, and encrypts the packed data with it. Since
-version 24.2, LibreOffice encrypts all parts as one, as OpenDocument 1.5 is going to specify. Blowfish, which programs
-used before 2012, and keys of other kinds (OpenPGP) are not supported.
+version 24.2, LibreOffice encrypts all parts together, as OpenDocument 1.5 will specify. Blowfish, which programs used
+before 2012, and keys of other kinds (OpenPGP) are not supported.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from localcrag.documents.readers import kinds, packages
 from localcrag.records.errors import EncryptedDocument, PasswordNeeded
 
 PACKAGE = "EncryptedPackage"
-"""Name of the stream that contains a current Office file if it has a password."""
-# Passwords with which Excel and PowerPoint lock files that everyone may read and few may change: [MS-OFFCRYPTO] 2.4.2.3
+"""Name of the stream that contains the file, in a current Office file with a password."""
+# Passwords that Excel and PowerPoint use for files that everyone may read but few may change: [MS-OFFCRYPTO] 2.4.2.3
 # and 2.4.3.4, [MS-PPT] 2.2.32. The programs open such files without asking.
 EXCEL_PASSWORD, POWERPOINT_PASSWORD = "VelvetSweatshop", "/01Hannes Ruescher/01"
 _OFFICE_ERRORS = (
     *(OSError, ValueError, TypeError, AttributeError, LookupError, AssertionError, OverflowError, RecursionError),
     *(struct.error, ExpatError),
 )
-"""Errors, in addition to its own, that msoffcrypto raises on files that are damaged or protected in another way."""
+"""Errors that msoffcrypto raises, besides its own, on files that are damaged or protected in another way."""
 
 
 def is_locked_office(path: Path, head: bytes) -> bool:
@@ -85,7 +85,7 @@ def _file(data: bytes) -> Any:
     msoffcrypto: Any = untyped_msoffcrypto  # has no type hints
     formats: tuple[Any, ...] = (doc97, ppt97, xls97)
     for kind in formats:
-        # msoffcrypto writes an opened file to a temporary one, but reader processes may not write files.
+        # msoffcrypto writes an opened file to a temporary file, but reader processes may not write files.
         kind.tempfile = SimpleNamespace(TemporaryFile=BytesIO)
     return msoffcrypto.OfficeFile(BytesIO(data))
 
@@ -115,15 +115,15 @@ def _translate_errors(name: str) -> Iterator[None]:
 etree: Any = lxml.etree
 MANIFEST, WHOLE, CONTENT = "META-INF/manifest.xml", "encrypted-package", "content.xml"
 MOST_BYTES, MOST_ROUNDS, MOST_PASSES, MOST_LANES, MOST_KIB = 20_000_000, 10_000_000, 100, 64, 2**20
-"""Maximum bytes of a manifest, and maximum cost of a key, so that no file keeps the machine busy. LibreOffice uses
-100,000 rounds of PBKDF2, or 3 passes of Argon2 in 4 lanes over 64 MB."""
+"""Maximum bytes of a manifest, and maximum cost of a key, so that no file can keep the machine busy. LibreOffice
+uses 100,000 rounds of PBKDF2, or 3 passes of Argon2 in 4 lanes over 64 MB."""
 WHAT = "an OpenDocument file"
 _MANIFEST = "{urn:oasis:names:tc:opendocument:xmlns:manifest:1.0}"
 _NAMESPACES = (_MANIFEST, "{urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0}")
 _W3C = "http://www.w3.org"
 _CBC = {f"{_W3C}/2001/04/xmlenc#aes{bits}-cbc": bits // 8 for bits in (128, 192, 256)}
 _GCM = {f"{_W3C}/2009/xmlenc11#aes{bits}-gcm": bits // 8 for bits in (128, 192, 256)}
-"""Ciphers by their names, with the bytes of their keys."""
+"""Ciphers by name, with the number of bytes of their keys."""
 _PBKDF2 = ("PBKDF2", "urn:oasis:names:tc:opendocument:xmlns:manifest:1.0#pbkdf2")
 _ARGON2 = (
     "urn:oasis:names:tc:opendocument:xmlns:manifest:1.5#argon2id",
@@ -135,15 +135,15 @@ _HASHES = {
     "urn:oasis:names:tc:opendocument:xmlns:manifest:1.0#sha1-1k": "sha1",
     "urn:oasis:names:tc:opendocument:xmlns:manifest:1.0#sha256-1k": "sha256",
 }
-"""Hashes of passwords, and of the first 1,024 bytes of the packed data, by their names."""
+"""Hashes of passwords, and of the first 1,024 bytes of the packed data, by name."""
 _CHECKSUM_BYTES, _BLOCK, _VECTOR = 1024, 16, 12
-"""Bytes that a checksum covers, of a block of AES, and of the vector in front of data that GCM has encrypted."""
+"""Number of bytes covered by a checksum, in an AES block, and in the vector in front of GCM data."""
 _OPEN_DOCUMENT_ERRORS = (*kinds.ZIP_ERRORS, KeyError, IndexError, etree.LxmlError)
 
 
 @dataclass(frozen=True, slots=True)
 class _Lock:
-    """How a part is encrypted; the fields are those of the manifest."""
+    """The encryption of a part; the fields are those of the manifest."""
 
     cipher: str
     vector: bytes
@@ -251,7 +251,7 @@ def _unpacked(packed: bytes) -> bytes:
 
 
 def _read_locks(path: Path) -> dict[str, _Lock]:
-    """Return how the encrypted parts of a file are encrypted, by name.
+    """Return the encryption of a file's encrypted parts, by name.
 
     The result is empty if the text is not encrypted, or if the file is of another kind.
     """
@@ -265,7 +265,7 @@ def _read_locks(path: Path) -> dict[str, _Lock]:
             for entry in manifest.iter(f"{_MANIFEST}file-entry")
             if (data := entry.find(f"{_MANIFEST}encryption-data")) is not None
         }
-    except _OPEN_DOCUMENT_ERRORS:  # It is damaged or no OpenDocument file, which its reader reports.
+    except _OPEN_DOCUMENT_ERRORS:  # It is damaged or not an OpenDocument file, which its reader reports.
         return {}
     return {} if {WHOLE, CONTENT}.isdisjoint(locks) else locks
 

@@ -1,4 +1,4 @@
-"""Office files by anydoc, converted to HTML, which is then read like all other kinds of documents."""
+"""Office files, converted to HTML by anydoc and then read like other documents."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class _Markup:
 def _grid(table: Table) -> list[list[str]]:
     """Return the texts of a sheet's cells.
 
-    A cell that spans rows is repeated in each row; one that spans columns is marked (ACROSS).
+    A cell that spans rows is repeated in each row; a cell that spans columns is marked (SPANNED).
     """
     texts = [[_words(slot.cell) for slot in row] for row in table.grid]
     for number, row in enumerate(table.grid):
@@ -211,9 +211,9 @@ WORKBOOKS = frozenset((kinds.XLSX, kinds.XLS))
 def open_pages(
     path: Path, name: str, head: bytes, media_type: str, *, recognised: bool
 ) -> tuple[int | None, Generator[Page, None, None]]:
-    """Check the file; return its number of slides, None if it has none, and a generator of its pages.
+    """Check the file; return its number of slides (None if it has none) and a generator of its pages.
 
-    `recognised` is whether the content itself shows that it is of this kind. Raises EncryptedDocument and
+    `recognised` tells whether the content itself shows that the file is of this kind. Raises EncryptedDocument and
     UnreadableDocument, both here and while pages are read.
     """
     _, what = FORMATS[media_type]
@@ -291,7 +291,7 @@ def page(
 
 
 def _with_markdown_headings(page: Page) -> Page:
-    """Return a page with Markdown's marks at its headings, so that they are known if a part of the text is read again.
+    """Return a page with Markdown's marks at its headings, which mark them if a part of the text is parsed again.
 
     `headings` then contains only those that are too deep for Markdown.
     """

@@ -1,7 +1,8 @@
 """Sheets of workbooks: tables, headers, titles and row numbers, in current and older formats.
 
 anydoc leaves out hidden rows, and the empty rows above a workbook's first cell. This module reads both from the file.
-If the result does not match anydoc's number of rows, no row of the sheet gets a number: a wrong number would be worse.
+If the result does not match anydoc's number of rows, no row of the sheet gets a number, because a wrong number would be
+worse.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _BINARY_SHEET, _AUTHOR, _COMMENT, _COMMENT_TEXT = 156, 632, 635, 637
 _VISIBLE = 0
 _SEVEN_BITS = 0x7F
 _NO_TEXT = 0xFFFFFFFF
-"""Length that marks a missing text."""
+"""Length that stands for a missing text."""
 _NOT_IN_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -48,11 +49,11 @@ def binary_records(data: bytes) -> Iterator[tuple[int, int, int]]:
 def binary_sheets(data: bytes) -> Iterator[tuple[str, str]]:
     """Yield the name of each visible sheet, and the relationship id of its part.
 
-    Raises IndexError and struct.error if the part is damaged, like all functions here that parse records.
+    Raises IndexError and struct.error if the part is damaged, like all functions in this module that parse records.
     """
     for kind, at, _ in binary_records(data):
         if kind == _BINARY_SHEET:
-            # The record begins with the sheet's state and number, of four bytes each.
+            # The record begins with the sheet's state and number, four bytes each.
             related, behind = _text(data, at + 8)
             if int.from_bytes(data[at : at + 4], "little") == _VISIBLE:
                 yield _text(data, behind)[0], related
@@ -85,7 +86,7 @@ def cell_name(row: int, column: int) -> str:
 
 
 def _number(data: bytes, at: int, longest: int) -> tuple[int, int]:
-    """Return a number stored in bytes of seven bits each, and the offset behind it."""
+    """Return a number stored in bytes of seven bits each, and the offset after it."""
     number = 0
     for place in range(longest):
         byte = data[at + place]
@@ -105,7 +106,7 @@ _BIFF8 = 0x600
 _BEGIN, _END, _SHEET = 0x809, 0x0A, 0x85
 _NOTE, _OBJECT, _TEXT, _CONTINUE = 0x1C, 0x5D, 0x1B6, 0x3C
 _BOXES = frozenset((2, 3, 6, 30))
-"""Kinds of objects that people write into: rectangle, oval, text box, and the shapes of Office since 1997."""
+"""Kinds of objects that can contain text: rectangle, oval, text box, and the shapes of Office since 1997."""
 
 
 def old_sheets(path: Path) -> Iterator[tuple[str, bytes, int]]:
@@ -139,7 +140,7 @@ def old_records(data: bytes, at: int) -> Iterator[tuple[int, int, int]]:
 
 
 def cell_annotations(data: bytes, begins: int) -> tuple[list[str], list[tuple[str, str, str]]]:
-    """Return the texts of a sheet's text boxes, and its comments, each with its cell and its author.
+    """Return the texts of a sheet's text boxes, and its comments, each with its cell and author.
 
     Raises struct.error and IndexError if the records are damaged.
     """
@@ -158,7 +159,7 @@ def cell_annotations(data: bytes, begins: int) -> tuple[list[str], list[tuple[st
         elif kind == _CONTINUE and left > 0:
             part = data[at : at + length]
             texts[number].append(_characters(part, 0, left))
-            # The first byte of a part says how wide its characters are.
+            # The first byte of a part gives the width of its characters.
             left -= (length - 1) // (1 + part[0] % 2)
         elif kind == _NOTE:
             row, column, _, of, characters = struct.unpack_from("<HHHHH", data, at)
@@ -168,7 +169,7 @@ def cell_annotations(data: bytes, begins: int) -> tuple[list[str], list[tuple[st
 
 
 def _characters(data: bytes, at: int, length: int) -> str:
-    """Return `length` characters; the byte in front of them says whether they are UTF-16 or Latin-1."""
+    """Return `length` characters; the byte before them tells whether they are UTF-16 or Latin-1."""
     wide = data[at] % 2
     return data[at + 1 : at + 1 + length * (1 + wide)].decode("utf-16-le" if wide else "latin-1", "replace")
 
@@ -227,12 +228,12 @@ MOST_CELLS = 2_000_000
 MOST_COLUMN_DISTANCE = 2
 """Maximum distance, in columns, between neighbouring columns of one table; a wider gap separates two tables."""
 _NUMBER = re.compile(r"[^\w]*\d[\d.,\s:/%-]*\W*(?:[a-z%€$£]{1,4}\.?)?\W*", re.IGNORECASE)
-"""An amount, a date or a time, with its unit; header cells hardly ever contain one, except for years."""
+"""An amount, a date or a time, with its unit; header cells rarely contain one, except for years."""
 _YEAR = re.compile(r"(?:FY\s?)?(?:19|20)\d\d")
 
 
 class GridRow(NamedTuple):
-    """A row of a sheet and its number, which is 0 if it is not known."""
+    """A row of a sheet and its number, or 0 if the number is unknown."""
 
     number: int
     cells: Row
@@ -253,14 +254,14 @@ class SheetTable:
 
 
 def find_tables(grid: Iterable[GridRow]) -> Iterator[SheetTable]:
-    """Yield the tables of a sheet, separated by empty rows, and within those by empty columns."""
+    """Yield the tables of a sheet, separated by empty rows, and within these parts by empty columns."""
     captions: list[str] = []
     over: list[int] = []
     for band in _bands(grid):
         for table in _side_by_side(band):
             found = _table(table)
             if not found.rows and not found.header:
-                captions += found.captions  # They belong to the table that follows.
+                captions += found.captions  # The captions belong to the table that follows.
                 over += found.numbers
                 continue
             yield SheetTable((*captions, *found.captions), found.header, found.rows, (*over, *found.numbers))
@@ -289,7 +290,7 @@ def _cells(tag: str, row: Row) -> str:
 
 
 def _bands(grid: Iterable[GridRow]) -> Iterator[list[GridRow]]:
-    """Yield the groups of rows between empty rows; a header on its own joins the rows below the gap."""
+    """Yield the groups of rows between empty rows; a lone header joins the rows below the gap."""
     band: list[GridRow] = []
     gap = False
     for line in grid:
@@ -311,7 +312,7 @@ def _are_header(band: Sequence[GridRow]) -> bool:
 
 
 def _side_by_side(band: Sequence[GridRow]) -> Iterator[Sequence[GridRow]]:
-    """Yield the parts of a band that empty columns separate, or the whole band if the gaps are within one table."""
+    """Yield the parts of a band between empty columns, or the whole band if the gaps are within one table."""
     used = sorted({at for line in band for at, cell in enumerate(line.cells) if cell not in ("", SPANNED)})
     if len(used) * len(band) > MOST_CELLS:
         # Padding would make every row as wide as a single row of a thousand cells.
@@ -334,7 +335,7 @@ def _trimmed(row: Row) -> Row:
 
 
 def _are_separate(runs: Sequence[Sequence[int]], parts: Sequence[Sequence[GridRow]]) -> bool:
-    """Return whether the parts are separate tables: far apart, or of different lengths and each without a gap."""
+    """Return whether the parts are separate tables: far apart, or of different lengths and without gaps."""
     if any(len(run) == 1 for run in runs):
         return False
     filled = [[bool(_texts(line.cells)) for line in part] for part in parts]
@@ -391,7 +392,7 @@ def _is_header(row: Row) -> bool:
 
 
 BLANK_LINE = "\u2028"
-"""Placeholder for an empty line of a CSV, which anydoc would leave out; it counts as white space, also within a
+"""Placeholder for an empty line of a CSV, which anydoc would leave out; it counts as white space, even within a
 cell."""
 _BLANK_LINES = re.compile(r"(?:\A|(?<=\n)|(?<=\r)(?!\n))(?=[\r\n])")
 # XML attributes cannot contain "<". Excluding it keeps these patterns linear on data that opens tags and never closes
@@ -407,14 +408,14 @@ _ERRORS = (*kinds.ZIP_ERRORS, kinds.DamagedCompound, LookupError, etree.LxmlErro
 
 @dataclass(slots=True)
 class _SheetRows:
-    """The rows of a sheet that have content, its hidden rows, and the last row that a merged cell reaches."""
+    """The rows of a sheet with content, its hidden rows, and the last row that a merged cell covers."""
 
     used: set[int] = field(default_factory=set)
     hidden: set[int] = field(default_factory=set)
     reached: int = 0
 
     def numbers(self, rows: int) -> Sequence[int]:
-        """Return the numbers of `rows` rows from the first visible one; nothing if they do not fit the sheet."""
+        """Return the numbers of `rows` rows from the first visible one; nothing if they do not match the sheet."""
         shown = self.used - self.hidden
         if not shown:
             return ()
@@ -423,7 +424,7 @@ class _SheetRows:
             one for one in range(min(shown), min(max(last, self.reached), longest) + 1) if one not in self.hidden
         ]
         # anydoc must have returned at least the rows up to the last one with content, and at most those that cells
-        # reach.
+        # cover.
         fits = last <= longest and sum(one <= last for one in numbers) <= rows <= len(numbers)
         return numbers[:rows] if fits else ()
 
@@ -432,7 +433,7 @@ class _SheetRows:
 class Sheets:
     """The sheets of a file: their names and their rows; `first` is the number of the file's first row.
 
-    `rows` is set only for kinds of file from which anydoc leaves rows out.
+    `rows` is set only for kinds of file in which anydoc leaves out rows.
     """
 
     names: Sequence[str] = ("",)
@@ -440,7 +441,7 @@ class Sheets:
     rows: Mapping[str, _SheetRows] | None = None
 
     def numbered(self, heading: str | None, rows: int) -> tuple[str, Sequence[int]]:
-        """Return a sheet's name and the numbers of its rows, which are 0 if they are not known.
+        """Return a sheet's name and the numbers of its rows, which are 0 if unknown.
 
         The only sheet of a file has no heading.
         """
@@ -457,7 +458,7 @@ def csv_sheets(text: str) -> tuple[str, Sheets]:
 
 
 def open_document_sheets(content: bytes) -> Sheets:
-    """Return the sheets of an OpenDocument spreadsheet from its content, as XML; no sheets if that is empty."""
+    """Return the sheets of an OpenDocument spreadsheet from its content as XML; no sheets if that is empty."""
     names = [unescape(name.decode("utf-8", "replace")) for name in _TABLE.findall(content)]
     return Sheets(names) if content else Sheets((), rows={})
 

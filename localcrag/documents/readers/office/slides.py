@@ -1,7 +1,7 @@
-"""Slides as files of their own, and the drawings and comments of sheets and slides.
+"""Slides as separate files, and the drawings and comments of sheets and slides.
 
-Each slide becomes a file, so that it keeps its number. anydoc reads the text of a slide. To leave a single slide in an
-old presentation, the records of all others in the list of slides ([MS-PPT] 2.4.14.3) get a type that no reader knows.
+Each slide becomes a file, so that it keeps its number. anydoc reads the text of a slide. To keep a single slide of an
+old presentation, the records of all other slides in the slide list ([MS-PPT] 2.4.14.3) get a type that no reader knows.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _UNREADABLE = "<p>What is drawn or commented here could not be read.</p>"
 
 
 def sheet_annotations(path: Path) -> dict[str, str]:
-    """Return the drawings and comments of a workbook's visible sheets, as HTML, by the sheets' names."""
+    """Return the drawings and comments of a workbook's visible sheets, as HTML, by sheet name."""
     try:
         with zipfile.ZipFile(path) as archive:
             parts = packages.read_parts(archive, _SHEET_PARTS)
@@ -48,7 +48,7 @@ def sheet_annotations(path: Path) -> dict[str, str]:
 
 
 def old_sheet_annotations(path: Path) -> dict[str, str]:
-    """Return the text boxes and comments of an Excel workbook from before 2007, as HTML, by the sheets' names."""
+    """Return the text boxes and comments of an Excel workbook from before 2007, as HTML, by sheet name."""
     found = {}
     try:
         for name, data, begins in sheets.old_sheets(path):
@@ -65,7 +65,7 @@ def old_sheet_annotations(path: Path) -> dict[str, str]:
 
 
 def slide_annotations(parts: Mapping[str, bytes]) -> str:
-    """Return the charts and comments of a slide as HTML; `parts` are those of its file."""
+    """Return the charts and comments of a slide as HTML; `parts` are the parts of its file."""
     known = {name: data for name, data in parts.items() if _SLIDE_PARTS.fullmatch(name)}
     return "".join(
         _part_annotations(f"ppt/slides/{one[1]}", known) for name in known if (one := _SLIDE.fullmatch(name))
@@ -159,15 +159,15 @@ _HEAD = struct.Struct("<HHI")
 _EDIT, _DIRECTORY, _DOCUMENT, _LIST, _PERSIST, _NOTES = 0x0FF5, 0x1772, 0x03E8, 0x0FF0, 0x03F3, 0x03F0
 _MOST_EDITS, _MOST_RECORDS = 1_000, 100_000
 _SLIDE_LIST, _NOTES_LIST = 0, 2
-"""Instances of the lists of slides and of notes; the list of masters has another."""
+"""Instances of the slide list and of the notes list; the list of masters has another instance."""
 Record = tuple[int, int, int, int]
-"""Instance, type, start and end of a record's content."""
+"""Instance, type, and the start and end of the content of a record."""
 
 
 def old_slides(path: Path) -> tuple[int, Iterator[bytes]] | None:
-    """Return the number of slides in a presentation, and each slide as a file of its own, in order.
+    """Return the number of slides in a presentation, and each slide as a separate file, in order.
 
-    Return None if the list of slides is not found, as in damaged files, or is too long.
+    Return None if the slide list is missing, as in damaged files, or too long.
     """
     try:
         with kinds.open_compound(path) as root:
@@ -177,7 +177,7 @@ def old_slides(path: Path) -> tuple[int, Iterator[bytes]] | None:
                 return None
             places = dict(root.places(DOCUMENT, [at for slide in slides for at in slide]))
             data = path.read_bytes()
-            # With a type of 0, no reader knows a record. Each slide's file gets the types of its own records back.
+            # No reader knows a record of type 0. Each slide's file gets the types of its own records back.
             silent = bytearray(data)
             for place in places.values():
                 silent[place] = 0
@@ -195,7 +195,7 @@ def _each_old_slide(data: bytes, silent: bytes, slides: list[list[int]]) -> Iter
 
 
 def _slides(stream: bytes, user: bytes) -> list[list[int]]:
-    """Return for each slide the offsets of both type bytes of its records, and of those of its notes.
+    """Return for each slide the offsets of the two type bytes in each of its records and of its notes' records.
 
     Raises ValueError, LookupError and struct.error.
     """
@@ -225,7 +225,7 @@ def _notes_slide(stream: bytes, notes_at: int) -> int:
 
 
 def _saved_objects(stream: bytes, edit: int) -> tuple[int, dict[int, int]]:
-    """Return the document's number, and the offset of the latest version of each saved object, by number."""
+    """Return the document's number, and the offset of the latest version of each saved object, by its number."""
     documents: list[int] = []
     offsets: dict[int, int] = {}
     left = _MOST_RECORDS
@@ -245,7 +245,7 @@ def _saved_objects(stream: bytes, edit: int) -> tuple[int, dict[int, int]]:
             at += 4 * (1 + count)
         if not edit or left < 0:
             return documents[0], offsets
-    raise ValueError("it was saved too often")
+    raise ValueError("it contains too many saved versions")
 
 
 def _record(stream: bytes, at: int, limit: int, expected: int | None = None) -> Record:
@@ -282,7 +282,7 @@ _SLIDE_TAGS = {
 
 
 def split_slides(path: Path, listing: str) -> tuple[int, Iterator[tuple[bytes, str]]]:
-    """Return the number of slides, and each in order as a file of its own, with its charts and comments as HTML.
+    """Return the number of slides, and each slide in order as a separate file, with its charts and comments as HTML.
 
     The files of a PowerPoint presentation do not contain its charts. `listing` is the part that lists the slides.
     Raises the errors of zipfile, KeyError if the part is missing, and XML_ERROR.

@@ -1,6 +1,6 @@
-"""Word documents (DOCX): their text by mammoth, and what mammoth leaves out.
+"""Word documents (DOCX): their text, read by mammoth, and the content that mammoth leaves out.
 
-Text boxes, charts, diagrams (SmartArt) and comments are added behind their paragraph or below the text, and list items
+Text boxes, charts, diagrams (SmartArt) and comments are added after their paragraph or below the text, and list items
 get their numbers.
 """
 
@@ -29,10 +29,10 @@ etree: Any = lxml.etree  # has no type hints
 Element = Any
 COMMENTS = "word/comments.xml"
 MARGINS = re.compile(r"word/(?:header|footer)\d*\.xml")
-"""The parts with the headers and footers of pages."""
+"""The parts with the page headers and footers."""
 MOST_DRAWINGS, MOST_COMMENTS = 2_000, 5_000
 LONGEST_ANCHOR = 80
-"""Maximum characters of the commented words that are quoted in front of a comment."""
+"""Maximum characters of the commented words to quote in front of a comment."""
 _W = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}"
 _TEXT_TAGS = tuple(f"{_W}{name}" for name in ("t", "br", "cr", "tab"))
 _MC = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
@@ -55,7 +55,7 @@ class DrawingText:
 
 
 def add_drawings(root: Element, targets: Mapping[str, str], parts: Mapping[str, bytes], drawn: DrawingText) -> None:
-    """Insert the content of drawings behind their paragraphs: text boxes as they are, others as marks for `drawn`.
+    """Insert the content of drawings after their paragraphs: text boxes as text, others as marks for `drawn`.
 
     `targets` are the parts that the text refers to, by relationship id.
     """
@@ -82,7 +82,7 @@ def add_drawings(root: Element, targets: Mapping[str, str], parts: Mapping[str, 
 def add_margin_boxes(parts: Mapping[str, bytes], drawn: DrawingText) -> None:
     """Add the text boxes in headers and footers, such as an address in a letterhead, below the text, each once.
 
-    First pages, and every other page, often have a header of their own with the same boxes. Lines without letters are
+    First pages, and left or right pages, often have a separate header with the same boxes. Lines without letters are
     left out, because they are page numbers.
     """
     boxes: dict[tuple[str, ...], None] = {}
@@ -124,9 +124,9 @@ def add_comments(root: Element, parts: Mapping[str, bytes], drawn: DrawingText) 
 def _drawing_context(drawing: Element) -> tuple[Element | None, bool, bool]:
     """Return the outermost paragraph around a drawing, and two facts about its fallback for old programs.
 
-    The first is whether the drawing itself is part of a fallback. The second is whether the drawing has a fallback with
-    its text boxes, and not as a picture: mammoth reads the fallback, as old programs do, so their text must not be
-    added again.
+    The first is whether the drawing itself is part of a fallback. The second is whether the drawing's fallback contains
+    its text boxes instead of a picture: like old programs, mammoth reads the fallback, so this text must not be added
+    again.
     """
     paragraph, is_fallback, has_text_fallback = None, False, False
     for around in drawing.iterancestors():
@@ -143,7 +143,7 @@ def _drawing_context(drawing: Element) -> tuple[Element | None, bool, bool]:
 
 
 def _belongs_to(element: Element, drawing: Element) -> bool:
-    """Return whether an element belongs to a drawing itself, and not to a drawing within its text."""
+    """Return whether an element belongs to a drawing itself, not to another drawing within its text."""
     return next(element.iterancestors(f"{_W}drawing")) is drawing
 
 
@@ -171,7 +171,7 @@ def _placeholder(root: Element, drawn: DrawingText, markup: str) -> Element:
 
 
 def _anchors(root: Element) -> dict[str, str]:
-    """Return the words that comments refer to, by the comments' ids."""
+    """Return the words that comments refer to, by comment id."""
     anchors: dict[str, str] = {}
     begun: set[str] = set()
     for one in root.iter(*_TEXT_TAGS, f"{_W}p", f"{_W}commentRangeStart", f"{_W}commentRangeEnd"):
@@ -204,20 +204,20 @@ WITH_TEXT = re.compile(
     rf"{BODY.pattern}|{MARGINS.pattern}|{NUMBERING}|{STYLES}|word/(?:comments\.xml|_rels/document\d*\.xml\.rels|(?:charts|diagrams)/[^/]+\.xml)"
 )
 """The parts that contain text, and those needed to read them."""
-# Elements whose text mammoth would leave out: simple fields, text in its own direction, and text with its pronunciation
-# above it.
+# Elements whose text mammoth would leave out: simple fields, text with its own direction, and text with its
+# pronunciation above it.
 _IGNORED_TAGS = re.compile(rb"<(/?)w:(?:fldSimple|bdo|dir|ruby|rubyBase)\b")
 _TAB, _BREAK = re.compile(rb"<w:ptab\b[^>]*>"), re.compile(rb"<w:cr\b[^>]*>")
 # Private-use characters, which no text contains.
 _LIST_MARK = re.compile("(<li>)?\ue0f0(\\d+)\ue0f1")
 _DEEPEST_STYLE = 20
-"""Maximum length of a chain of styles that are based on one another."""
+"""Maximum length of a chain of styles based on one another."""
 
 
 def readable_part(part: str, parts: Mapping[str, bytes], drawn: DrawingText) -> bytes:
-    """Return a part of a document in a form that mammoth can read; `parts` are those of WITH_TEXT.
+    """Return a part of a document in a form that mammoth can read; `parts` are the parts that match WITH_TEXT.
 
-    The content of drawings, except some text boxes, and of comments is added to `drawn`.
+    The content of comments and drawings, except some text boxes, is added to `drawn`.
     """
     data = _BREAK.sub(b"<w:br/>", _TAB.sub(b"<w:tab/>", _IGNORED_TAGS.sub(rb"<\1w:smartTag", parts[part])))
     drawings, comments = b"drawing" in data, b"commentReference" in data
@@ -236,7 +236,7 @@ def readable_part(part: str, parts: Mapping[str, bytes], drawn: DrawingText) -> 
 
 
 def _number(root: Element, counted: _ListCounter) -> None:
-    """Put the numbers of list items in front of them, as marks."""
+    """Put the numbers of list items in front of their text, as marks."""
     for paragraph in root.iter(f"{_W}p"):
         number = counted.number(paragraph)
         if number is not None and any(text.text for text in paragraph.iter(f"{_W}t")):
@@ -246,7 +246,7 @@ def _number(root: Element, counted: _ListCounter) -> None:
 
 
 class _ListCounter:
-    """Counts the items of a document's lists as Word does: the count continues, whatever is between the items."""
+    """Counts the items of a document's lists as Word does: the count continues despite any text between the items."""
 
     def __init__(self, numbering: Element, styles: Element | None) -> None:
         self._lists = {_value(one, "abstractNumId"): _levels(one) for one in numbering.iter(f"{_W}abstractNum")}

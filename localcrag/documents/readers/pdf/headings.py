@@ -1,7 +1,7 @@
 """Headings, running headers and footers of PDF pages, found by their type, numbering and position.
 
-`guessed` finds headings by their look. `Headings` adds those of the file's outline, and their levels. `RunningLines`
-removes headers and footers that repeat from page to page.
+`guess_headings` finds headings by their look. `Headings` adds the headings of the file's outline, and levels.
+`RunningLines` removes headers and footers that repeat from page to page.
 """
 
 from __future__ import annotations
@@ -18,10 +18,9 @@ from localcrag.documents.readers.pdf.paragraphs import BULLET, PARALLEL, PROSE, 
 from localcrag.text.titles import PAGE_NUMBER, is_date
 
 LARGER = 1.1
-"""Minimum size of a larger line, as a multiple of the body size; the lines of one paragraph may differ a little
-less."""
+"""Minimum size of a larger line, as a multiple of the body size; lines of one paragraph may differ by slightly less."""
 LEAST_BOLD = 0.95
-"""Minimum multiple of the body size for a heading; anything smaller is a label in a table or a figure."""
+"""Minimum size of a heading, as a multiple of the body size; smaller bold text is a label in a table or a figure."""
 MOST_WORDS, MOST_CHARACTERS, MOST_ROWS = 16, 130, 3
 LEAST_LETTERS = 3  # "OR" has too few letters; Chinese headings may have two characters
 MOST_LINES = 1000  # lines of a page, which are compared with each other; a printed page has some 60
@@ -33,7 +32,7 @@ LEAST_CAPITALS = 8  # letters; an abbreviation alone does not count as a heading
 WIDEST_CELL = 12  # multiple of the type size
 SAME_HEIGHT = 0.3  # multiple of the type size
 MOST_BOLD_IN_A_ROW = 3
-"""Maximum bold lines below each other; more are an address or a form."""
+"""Maximum number of consecutive bold lines; more are an address or a form."""
 
 BOLD = re.compile(r"bold|black|heavy|demi|semib|cmbx|cmssbx|sfbx|medi\b|[-,]bd|bd\b", re.IGNORECASE)
 LIGHTER = re.compile(r"demilight|semilight", re.IGNORECASE)
@@ -52,18 +51,18 @@ _PERIOD = re.compile(r"\b(?:months|years?|quarters?|weeks|period)\s+end(?:ed|ing
 """A reporting period, which is above the columns of figures and is not a heading."""
 
 Key = tuple[float, bool, int, int, bool, bool, bool]
-"""Sort key of a style, the highest first: negative size, not bold, rank of a word such as "Item", dots in its number,
-not in capitals, not centred, italic."""
+"""Sort key of a style, highest style first: negative size, not bold, rank of a word such as "Item", dots in its
+number, not in capitals, not centred, italic."""
 Place = tuple[int, int]
-"""Index of a heading's first line among a page's lines, and of the line behind its last."""
+"""Index of a heading's first line among a page's lines, and of the line after its last."""
 
 
 @dataclass(frozen=True, slots=True)
 class Typography:
     """The usual type of a document.
 
-    `body` is the size of its text, `least` the smaller size if it has two. `bold_marks_headings` is whether bold type
-    marks headings. `running` are lines that are at the same place on many pages; `styles` are those of headings, the
+    `body` is the size of its text, `least` the smaller size if it has two. `bold_marks_headings` tells whether bold
+    type marks headings. `running` are lines at the same place on many pages; `styles` are the styles of headings,
     highest first, and `levels` the level of each.
     """
 
@@ -84,12 +83,12 @@ def guess_headings(
     at, angle = 0, _usual_angle(page)
     while at < len(page):
         behind = at + 1
-        # A watermark runs in another direction than the page's text.
+        # The text of a watermark runs in another direction than the page's.
         if _angle(page[at]) not in (angle - 1, angle, angle + 1) or not _may_be_heading(page, at, typography, running):
             at += 1
             continue
         key = style_key(page, at, typography)
-        # A heading may have several lines; if the first was full, they have already become one line of text.
+        # A heading may have several lines; if the first line is full, they are already one line of text.
         while behind < len(page) and behind - at < MOST_ROWS and _continues_heading(page[behind - 1], page[behind]):
             behind += 1
         text = " ".join(printed.text for printed in page[at:behind])
@@ -128,7 +127,7 @@ def _usual_angle(page: Sequence[Printed]) -> int:
 
 
 def _has_columns(printed: Printed) -> bool:
-    """Return whether a line has gaps as wide as between columns, other than behind a heading's number."""
+    """Return whether a line has gaps as wide as those between columns, except after a heading's number."""
     text = printed.text
     if mark := NUMBER.match(text) or NAMED.match(text):
         text = text[mark.end() :]
@@ -136,7 +135,7 @@ def _has_columns(printed: Printed) -> bool:
 
 
 def _in_table(page: Sequence[Printed], at: int) -> bool:
-    """Return whether a line is the label of a row or is above columns."""
+    """Return whether a line is a row's label or is above columns."""
     above, below = _neighbour(page, at, -1), _neighbour(page, at, 1)
     line = page[at].rows[0]
     # A line that is larger than the rows is not a label.
@@ -147,7 +146,7 @@ def _in_table(page: Sequence[Printed], at: int) -> bool:
 
 
 def _in_columns(page: Sequence[Printed], at: int) -> bool:
-    """Return whether a short text is at the same height, so that the line heads a column or labels a value."""
+    """Return whether a short text is at the same height, so that the line is a column's header or a value's label."""
     own = page[at].rows
     # The lines of a paragraph in another column are not cells.
     others = [row for printed in page if printed.rows is not own and len(printed.rows) <= 2 for row in printed.rows]
@@ -194,7 +193,7 @@ def _is_row(printed: Printed) -> bool:
 
 
 def single_cells(page: Sequence[Printed]) -> Iterator[int]:
-    """Yield the lines that are single cells of a table: between its rows, or above them in columns."""
+    """Yield the lines that are single cells of a table, between its rows or above them in columns."""
     texts = [at for at, printed in enumerate(page) if printed.rows]
     if len(texts) > MOST_LINES:
         return
@@ -212,7 +211,7 @@ def single_cells(page: Sequence[Printed]) -> Iterator[int]:
 
 
 def _continues_heading(above: Printed, line: Printed) -> bool:
-    """Return whether a line is the next one of a heading: of the same type, right below it."""
+    """Return whether a line continues a heading: it has the same type and is right below it."""
     if not line.rows or _has_columns(line) or NUMBER.match(line.text) or NAMED.match(line.text):
         return False
     a, b = above.rows[-1], line.rows[0]
@@ -248,13 +247,13 @@ def style_key(page: Sequence[Printed], at: int, typography: Typography) -> Key:
     letters = [letter for letter in printed.text if letter.isalpha()]
     capitals = len(letters) >= LEAST_CAPITALS and all(letter.isupper() for letter in letters)
     italic, centred = bool(ITALIC.search(row.font)), any(_is_centred(page, row) for row in printed.rows)
-    # A size that hardly differs from the body's counts as the body's size.
+    # A size that hardly differs from the body size counts as the body size.
     size = typography.body if LEAST_BOLD * typography.body <= size < LARGER * typography.body else size
     return -size, not is_bold(row), rank, depth, not capitals, not centred, italic
 
 
 def _is_centred(page: Sequence[Printed], line: Line) -> bool:
-    """Return whether a line has equal and wide space on its left and right."""
+    """Return whether a line has equal and wide margins on its left and right."""
     rows = [row for printed in page for row in printed.rows]
     before = line.left - min(row.left for row in rows)
     behind = max(row.right for row in rows) - line.right
@@ -280,8 +279,8 @@ def place_of(row: Line) -> tuple[str, int]:
 
 
 COMMON = 0.3
-"""Share of the text that a type size needs to count as body size; if two sizes reach it, the smaller is for notes or
-tables."""
+"""Share of the text that a type size needs to count as the body size; if two sizes reach it, the smaller one is for
+notes or tables."""
 MOSTLY_BOLD = 0.5
 """Maximum share of bold type in the body; with more, bold type does not mark headings."""
 RUNNING_SHARE, LEAST_RUNNING = 0.3, 3
@@ -314,10 +313,10 @@ class Headings:
         """
         running = set(self.typography.running).union(*self._before)
         places = {line for printed in page for line in map(place_of, printed.rows)}
-        # A header that names the chapter is not on most pages, and left and right pages may have different ones. So the
-        # lines of the last two pages count as running, too.
+        # A header with the chapter's name is not on most pages, and left and right pages may have different ones. So
+        # the lines of the last two pages count as running, too.
         self._before = [*self._before[-1:], places]
-        # A heading may be repeated at the top of a page where its section continues.
+        # A heading may be repeated at the top of a page on which its section continues.
         tops = [place_of(row) for printed in page for row in printed.rows][:TOP_LINES]
         running |= {(text, height) for text, height in tops if text in self._tops}
         self._tops |= {text for text, _ in tops}
@@ -332,7 +331,7 @@ class Headings:
 
 
 def find_typography(pages: Sequence[tuple[Sequence[Printed], Sequence[OutlineEntry]]]) -> Typography:
-    """Return a document's usual type, from sample pages and the outline's entries for each."""
+    """Return a document's usual type, from sample pages and each page's outline entries."""
     rows = [row for page, _ in pages for printed in page for row in printed.rows]
     prose = [row for row in rows if row.right - row.left > PROSE * row.size and not row.tabular] or rows
     sizes: Counter[float] = Counter()
@@ -398,7 +397,7 @@ def _outlined(
 
 
 def _matches(lines: Sequence[str], title: str) -> Iterator[Place]:
-    """Yield where one or more consecutive lines match a title; either may lack the number in front."""
+    """Yield the places where one or more consecutive lines match a title; either may lack the leading number."""
     bare = title.lstrip("0123456789")
     for first, line in enumerate(lines):
         text, behind = line, first + 1
@@ -417,9 +416,10 @@ def letters_only(text: str) -> str:
 
 
 EDGE = 4
-"""Lines at the top and at the bottom of a page that may be its header and footer."""
+"""Number of lines at the top, and at the bottom, of a page that may be its header or footer."""
 SET_APART = 1.8
-"""Multiple of the type size: headers and footers are further from the text than its lines are from each other."""
+"""Distance that separates headers and footers from the text, as a multiple of the type size; lines of text are
+closer together."""
 _NUMBER = re.compile(r"\d{1,9}")
 
 
@@ -427,14 +427,14 @@ _NUMBER = re.compile(r"\d{1,9}")
 class RunningLines:
     """Removes lines that repeat at the edges of pages, which must be passed in order.
 
-    `usual` are the lines that are at the same place on many pages of the document (`Typography.running`).
+    `usual` are the lines at the same place on many pages of the document (`Typography.running`).
     """
 
     usual: Set[tuple[str, int]]
     _seen: dict[tuple[str, int], tuple[int, list[int]]] = field(default_factory=dict)
 
     def remove_repeated(self, index: int, page: Sequence[Printed]) -> list[Printed]:
-        """Return a page's lines without those at its edges that an earlier page has at the same place."""
+        """Return a page's lines, without lines at its edges that an earlier page has at the same place."""
         texts = _texts(page)
         top, bottom = self._repeated_lines(index, page, texts), self._repeated_lines(index, page, texts[::-1])
         for printed in page:
@@ -452,7 +452,7 @@ class RunningLines:
     def _repeated_lines(self, index: int, page: Sequence[Printed], texts: Sequence[int]) -> Sequence[int]:
         """Return the lines of one edge, from the outermost, that repeat lines of an earlier page."""
         repeated = list(takewhile(lambda at: all(self._is_repeated(index, row) for row in page[at].rows), texts[:EDGE]))
-        # A line close to the text may be the header of a table and describe the lines below it.
+        # A line close to the text may be a table's header, which describes the lines below it.
         while repeated and len(repeated) < len(texts) and _are_close(page[repeated[-1]], page[texts[len(repeated)]]):
             repeated.pop()
         return repeated
@@ -460,7 +460,7 @@ class RunningLines:
     def _is_repeated(self, index: int, row: Line) -> bool:
         before, numbers = self._seen.get(_place(row), (index, []))
         apart = index - before
-        # Left and right pages may differ, so the page before the last one counts, too.
+        # Left and right pages may differ, so the page before the previous one counts, too.
         if apart != 1 and (apart != 2 or place_of(row) not in self.usual):
             return False
         same = numbers == _numbers(row)
@@ -475,14 +475,14 @@ def _texts(page: Sequence[Printed]) -> list[int]:
 def _counts_pages(text: str) -> bool:
     """Return whether a number in a line may be the page number.
 
-    In "Chapter 4", on the page after "Chapter 3", it is not: this line is new information.
+    On a page with "Chapter 4" after one with "Chapter 3", it is not: the line is new information.
     """
     words = len(re.findall(r"[^\W\d_]{2,}", text))
     return not words or PAGE_NUMBER.fullmatch(text.strip()) is not None or words >= WORDS_OF_HEADER
 
 
 def _advanced(numbers: Sequence[int], pages: int) -> list[list[int]]:
-    """Return the variants of `numbers` in which exactly one, the page number, has advanced by `pages`."""
+    """Return the variants of `numbers` in which exactly one number, the page number, has advanced by `pages`."""
     return [[number + pages * (at == one) for at, number in enumerate(numbers)] for one in range(len(numbers))]
 
 

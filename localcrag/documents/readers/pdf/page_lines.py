@@ -1,4 +1,4 @@
-"""The lines of one PDF page: text and place of each, from pdfium's list of characters."""
+"""The lines of one PDF page: the text and place of each, from pdfium's list of characters."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ raw: Any = pypdfium2.raw  # made by a generator, without type hints
 # pdfium replaces a hyphen at the end of a line by one of these, without a newline after it.
 HYPHENS = "\x02\ufffe"
 WORD = re.compile(r"[^\s\0]+")
-# Share of the visible characters; with more, the text is a jumble of codes, and the page is read like a picture.
+# Share of the visible characters above which the text is a jumble of codes, so that the page is read like a picture.
 UNKNOWN_SHARE = 0.5
-# Characters that fonts return instead of letters: private-use characters, and code points that are no characters.
+# Characters that fonts return instead of letters: private-use characters, and code points that are not characters.
 NO_LETTER = re.compile("[\ue000-\uf8ff\ufffd\U000f0000-\U0010ffff]")
-# Share of the visible characters. It is this high because rows of dots in a symbol font outnumber the letters of a
-# table of contents; a page number next to unreadable lettering is no text.
+# Share of the visible characters. It is this high because dots in a symbol font outnumber the letters in a table of
+# contents; a page number next to unreadable lettering does not count as text.
 NO_LETTER_SHARE = 0.9
 SMALLEST = 1.0  # points; some files give no size
-DOWNWARDS = -0.9  # sine of the angle: straight down or nearly; at other angles the order of the file is right
-FONT_NAME_BYTES = 128  # pdfium cuts longer names off at the end, which tells bold from regular; few names are longer
+DOWNWARDS = -0.9  # sine of the angle: straight down or nearly so; at other angles the file's order is correct
+FONT_NAME_BYTES = 128  # pdfium cuts off longer names, whose end tells bold from regular; few names are longer
 FIXED_PITCH = 1  # ISO 32000, table 121: font flags
 CURRENCIES = frozenset("$€£¥")
 LINE_END = re.compile(f"[\r\n{HYPHENS}]")
@@ -41,7 +41,7 @@ def page_lines(textpage: Any, rules: PageRules = NO_RULES) -> list[Line]:
     """Return the page's lines in the order of the file; nothing if its fonts do not map to letters.
 
     `textpage` is a pypdfium2.PdfTextPage. Text on two sides of an upright rule becomes two cells of a line. Raises
-    PdfiumError; the caller holds pdfium's lock.
+    PdfiumError. The caller must hold pdfium's lock.
     """
     handle = textpage.raw
     count = textpage.count_chars()
@@ -66,7 +66,7 @@ def character(handle: Any, index: int) -> str:
 
 
 def _is_unreadable(visible: str, unknown: int) -> bool:
-    """Return whether a page's visible characters mean nothing, so that the page is as good as a picture.
+    """Return whether a page's visible characters mean nothing, so that the page must be read like a picture.
 
     `unknown` is the number of characters that pdfium guessed.
     """
@@ -75,7 +75,7 @@ def _is_unreadable(visible: str, unknown: int) -> bool:
 
 
 def _in_order(lines: list[Line]) -> list[Line]:
-    """Sort lines that run down the page, as on sheets turned to the right, because pdfium mixes them up."""
+    """Sort lines that run down the page, as on sheets turned to the right, because pdfium mixes up their order."""
     ordered: list[Line] = []
     for downwards, group in groupby(lines, key=lambda line: math.sin(line.angle) < DOWNWARDS):
         run = list(group)
@@ -122,7 +122,7 @@ def _cells(
         # The gap behind a bullet or an item's number does not separate columns.
         if number == 1 and paragraphs.is_marker(words[0]) and not parted[0]:
             wide[number] = False
-        # In accounts, the sign of a currency is at the left edge of its column.
+        # In accounts, the currency sign is at the left edge of its column.
         if word in CURRENCIES and any(wide[number + 1 : number + 2]):
             wide[number], wide[number + 1] = number > 0, False
     starts = [0, *(number for number in range(1, len(words)) if wide[number]), len(words)]
@@ -133,7 +133,7 @@ def _cells(
 
 
 def _word(handle: Any, text: str, start: int, end: int) -> str:
-    """Return a word; a superscript in it is set apart from the text in front of it."""
+    """Return a word, with a space before any superscript in it."""
     word = _decode_utf16(text[start:end])
     if len(word) != end - start or not paragraphs.MAY_HAVE_MARK.match(word):
         return word
@@ -184,7 +184,7 @@ def _baseline(handle: Any, index: int, angle: float) -> float:
 
 
 def _size(handle: Any, index: int) -> float:
-    """Return the type size as displayed: many programs write a size of 1 and scale it."""
+    """Return the displayed type size: many programs set a size of 1 and scale it."""
     matrix = raw.FS_MATRIX()
     raw.FPDFText_GetMatrix(handle, index, matrix)
     return float(raw.FPDFText_GetFontSize(handle, index) * math.hypot(matrix.c, matrix.d))
@@ -199,7 +199,7 @@ def _font(handle: Any, index: int) -> tuple[str, bool]:
 
 
 def _turned(x: float, y: float, angle: float) -> tuple[float, float]:
-    """Return the point after text at `angle` (radians, counter-clockwise) is turned level."""
+    """Return the position of a point after text at `angle` (radians, counter-clockwise) is turned level."""
     if not angle:
         return x, y
     return x * math.cos(angle) + y * math.sin(angle), y * math.cos(angle) - x * math.sin(angle)

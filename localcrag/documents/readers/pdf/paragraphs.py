@@ -1,6 +1,6 @@
-"""Composes the lines of a PDF page to paragraphs, list items and table rows.
+"""Compose the lines of a PDF page into paragraphs, list items and table rows.
 
-In superscripts, exponents stay with their number, and marks of footnotes do not.
+Of superscripts, exponents stay attached to their number; footnote marks do not.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 SMALLER, HIGHER = 0.85, 0.15
-"""Multiples of the size of the word before it: maximum size of a superscript, and minimum distance above the
-baseline."""
+"""Multiples of the preceding word's size: maximum size of a superscript, and minimum distance above the baseline."""
 MAY_HAVE_MARK = re.compile(r"\S.*[\d)]|\d.*\S")
 """Words that may contain a superscript."""
 MARK = re.compile(r"[-−–+]?\d{1,3}(?:,\d{1,2}){0,4}|\(\d{1,2}\)|\([a-z]\)")
-"""A superscript that would change its meaning if it were written next to the letters before it."""
+"""A superscript that would change its meaning if it were written directly after the preceding letters."""
 
 _RAISED = str.maketrans("0123456789+-−–", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁻")
 _EXPONENT = re.compile(r"[-−–+]?\d{1,3}")
@@ -26,7 +25,7 @@ _TAKES_EXPONENT = re.compile(r"(?:.*[^\d.,])?10|(?:.*[^\w])?(?:[a-zA-Zα-ωΑ-Ω
 
 
 def join_superscript(word: str, mark: str) -> str:
-    """Return a word joined with the superscript behind it: 10⁶ and m², but 1,234 ¹ and revenue ¹."""
+    """Return a word joined with the superscript after it: 10⁶ and m², but 1,234 ¹ and revenue ¹."""
     if _EXPONENT.fullmatch(mark) and _TAKES_EXPONENT.fullmatch(word):
         return word + mark.translate(_RAISED)
     superscript = mark if mark.startswith("(") else mark.translate(_RAISED)
@@ -47,10 +46,10 @@ class Line:
     """A run of text on one baseline.
 
     Lengths are in points; left and right follow the reading direction, baselines count upwards. `size` is the type size
-    as displayed, `first_word` the first word's width. `hyphen` is whether a hyphen was removed from its end, `tabular`
-    whether it has gaps as between columns, which separate its `cells`. `font` is empty if the line begins in one font
-    and ends in another; `monospaced` marks typewriter fonts. `confidence` is that of text recognition, None if the file
-    itself contains the text.
+    as displayed, `first_word` the first word's width. `hyphen` tells whether a hyphen was removed from its end,
+    `tabular` whether gaps like those between columns separate its `cells`. `font` is empty if the line begins in one
+    font and ends in another; `monospaced` marks typewriter fonts. `confidence` comes from text recognition; None if the
+    file itself contains the text.
     """
 
     text: str
@@ -68,16 +67,16 @@ class Line:
     confidence: float | None = None
 
 
-# Multiples of the type size, unless stated otherwise; found by trial over some 100 PDFs of all kinds.
+# Multiples of the type size, unless stated otherwise; found by trial on some 100 PDFs of all kinds.
 COLUMN_GAP = 1.7  # wider than the spaces of justified text
-WORD_GAP = 0.12  # a superscript follows its word closer than this
+WORD_GAP = 0.12  # maximum distance of a superscript from its word
 INDENT = 0.8
-RAGGED = 0.5  # space that hyphenation and rounding leave free on a full line
+RAGGED = 0.5  # space that hyphenation and rounding leave on a full line
 PROSE = 20  # a line of this length is part of a sentence; labels and cells are shorter
 SAME_BASELINE = 0.5  # maximum distance of super- and subscripts
 LEADING = (0.8, 3.2)  # from solid to double spacing
-DEFAULT_LEADING = 1.3  # for a page with too few lines to tell
-LOOSE_LEADING = 1.25  # times the usual distance of lines; a wider gap separates paragraphs
+DEFAULT_LEADING = 1.3  # for pages with too few lines to tell
+LOOSE_LEADING = 1.25  # times the usual line distance; a wider gap separates paragraphs
 SAME_SIZE = 0.12  # share by which the lines of one paragraph may differ in size
 PARALLEL = 0.02  # radians, about one degree
 
@@ -91,7 +90,7 @@ SPACELESS = re.compile(r"[\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef]")
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A line of composed text, and the rows that it is made of; an empty line has none."""
+    """A line of composed text, with the rows that form it; an empty line has none."""
 
     text: str
     rows: tuple[Line, ...]
@@ -131,7 +130,7 @@ def join_rows(lines: Sequence[Line]) -> list[Line]:
 
 
 def _same_row(a: Line, b: Line) -> bool:
-    """Return whether `b` continues `a` on the right, at most a little higher or lower."""
+    """Return whether `b` continues `a` on the right, on about the same baseline."""
     size = max(a.size, b.size)
     level = abs(a.baseline - b.baseline) < SAME_BASELINE * size
     return level and b.left > a.right - SAME_BASELINE * size and parallel(a, b)
@@ -181,7 +180,7 @@ def _blocks(rows: Sequence[Line]) -> list[list[Line]]:
 
 
 def _leading(a: Line, b: Line) -> float | None:
-    """Return how far `b` is below `a`, in sizes, or None if they cannot be lines of one paragraph."""
+    """Return the distance from `a` down to `b` in type sizes, or None if they cannot be lines of one paragraph."""
     if not parallel(a, b) or not _same_size(a, b) or min(a.right, b.right) <= max(a.left, b.left):
         return None
     leading = (a.baseline - b.baseline) / max(a.size, b.size)
@@ -189,7 +188,7 @@ def _leading(a: Line, b: Line) -> float | None:
 
 
 def _usual_leading(rows: Sequence[Line]) -> float:
-    """Return the page's usual line distance, the lower third by amount of text; gaps between paragraphs are wider."""
+    """Return the page's usual line distance (the lower third by amount of text); gaps between paragraphs are wider."""
     found = sorted((x, len(b.text)) for a, b in pairwise(rows) if (x := _leading(a, b)) is not None)
     left = sum(weight for _, weight in found) / 3
     for leading, weight in found:
@@ -214,12 +213,12 @@ def _separators(block: Sequence[Line], spelled: set[str]) -> list[str]:
 
 
 def _break(a: Line, b: Line, edge: float, *, in_item: bool) -> str:
-    """Return the newlines between two rows of a block; none if the second row continues the first's sentence."""
+    """Return the newlines between two rows of a block; none if the second row continues the first one's sentence."""
     ended = SENTENCE_END.search(a.text) is not None
     if a.tabular or b.tabular or BULLET.match(b.text) or (NUMBERED.match(b.text) and (in_item or ended)):
         return "\n"
     if a.monospaced and b.monospaced and a.right - a.left < PROSE * a.size:
-        return "\n"  # program code, most likely
+        return "\n"  # This is probably program code.
     opens_item = _opens_item(a)
     indented = b.left - a.left > INDENT * a.size and not opens_item and not _centred(a, b)
     outdented = in_item and not opens_item and a.left - b.left > INDENT * a.size
@@ -244,7 +243,7 @@ def _line_separator(a: Line, b: Line, spelled: set[str]) -> str:
     if a.hyphen:
         left, right = re.search(r"\w*$", a.text), re.match(r"\w*-?", b.text)
         compound = f"{left[0] if left else ''}-{right[0] if right else ''}"
-        # A compound that another hyphen follows (touch-and-go), or that is spelled with one elsewhere, keeps its
+        # A compound that is followed by another hyphen (touch-and-go), or spelled with a hyphen elsewhere, keeps its
         # hyphen.
         return "" if b.text[:1].islower() and compound not in spelled and compound[-1] != "-" else "-"
     spaceless = SPACELESS.match(a.text[-1:]) and SPACELESS.match(b.text[:1])
@@ -252,7 +251,7 @@ def _line_separator(a: Line, b: Line, spelled: set[str]) -> str:
 
 
 def is_marker(word: str) -> bool:
-    """Return whether a word is a bullet or an item's number and nothing else."""
+    """Return whether a word is only a bullet or an item's number."""
     return BULLET.fullmatch(word) is not None or NUMBERED.fullmatch(word) is not None
 
 

@@ -1,12 +1,12 @@
 """PDF reader: pages as text, and pages as pictures with the places of given texts, by pdfium.
 
-`page_lines.py` reads the lines of a page, and `scanned.py` composes them to text.
+`page_lines.py` reads the lines of a page, and `scanned.py` composes them into text.
 
 pdfium must not be called by two threads at once, not even for different documents. So every call is made under one
-lock, which is held for one page at a time: two readers take turns. pypdfium2's objects are closed explicitly under the
-lock, too, because the garbage collector would close them outside of it.
+lock, which is held for one page at a time: two readers take turns. pypdfium2's objects are also closed explicitly under
+the lock, because the garbage collector would close them outside it.
 
-`picture` draws a page of a PDF, or a file that is a picture itself.
+`picture` draws a page of a PDF or of a picture file.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LONGEST = 300  # characters of an entry; a longer one cannot be a line of a page
 def read_outline(document: Any) -> Mapping[int, Sequence[OutlineEntry]]:
     """Return the outline's entries by the index of the page that they lead to; empty if the outline is damaged.
 
-    `document` is a pypdfium2.PdfDocument; the caller holds pdfium's lock.
+    `document` is a pypdfium2.PdfDocument; the caller must hold pdfium's lock.
     """
     found: dict[int, list[OutlineEntry]] = {}
     try:
@@ -66,17 +66,17 @@ def _title(bookmark: Any) -> str:
 
 raw: Any = pypdfium2.raw  # made by a generator, without type hints
 STRAIGHT = 0.7
-"""Maximum points by which a line may lean and still count as level or upright."""
+"""Maximum points by which a line may lean and still count as horizontal or vertical."""
 SHORTEST = 4.0
-"""Minimum length of a rule in points; anything shorter is part of a letter or a dash."""
+"""Minimum length of a rule in points; a shorter line is part of a letter or a dash."""
 MOST_PATHS, MOST_SEGMENTS = 4_000, 20_000
-"""Maximum paths and segments of a page; with more, it is a drawing or a map."""
+"""Maximum number of paths and segments on a page; with more, the page is a drawing or a map."""
 WHITE = 250
 """Minimum value (of 255) of a colour that counts as white; a box filled with it is invisible."""
 
 
 def find_rules(page: Any) -> PageRules:
-    """Return the rules on a page, in its own points; nothing if it is a drawing. The caller holds pdfium's lock."""
+    """Return the rules on a page, in its own points; none if it is a drawing. The caller must hold pdfium's lock."""
     level: list[RuledLine] = []
     upright: list[RuledLine] = []
     left = MOST_SEGMENTS
@@ -130,18 +130,19 @@ pdfium: Any = pypdfium2  # has no type hints
 LOCK = threading.RLock()
 FIELDS = (3, 20)  # annotations of free text and of form fields: FPDF_ANNOT_FREETEXT, FPDF_ANNOT_WIDGET
 FORM_DEPTH = 3  # levels of nested forms in which a scanner hides its picture
-# Curves of a page that may be lettering drawn as outlines, which has ten a letter. A frame has a dozen, ruled lines
-# none.
+# Number of curves on a page that may be lettering drawn as outlines, which has ten per letter. A frame has a dozen,
+# ruled lines none.
 OUTLINES = 200
 FEW_LETTERS = 100
-"""Letters of a page below which its text may be in a picture: they may be a scanner's name, a stamp or a page
-number."""
+"""Number of letters below which a page's text may be in a picture: its letters may be a scanner's name, a stamp or a
+page number."""
 COVERED_SHARE = 0.6
 """Minimum share of a page that a scan covers."""
 RECOGNISED_FACTOR = 1.5
-"""Minimum letters of recognised text that replaces a page's own, as a multiple of the page's own letters."""
+"""Number of recognised letters that replace a page's own text, as a multiple of the page's own letters."""
 MOST_PAGES = 50_000
-"""Maximum pages of a PDF. A small file can name one page a million times; a printed book has a thousand."""
+"""Maximum number of pages in a PDF. A small file can name one page a million times; a printed book has a thousand
+pages."""
 TAIL_BYTES = 1024  # ISO 32000: the end-of-file mark is in the last 1,024 bytes
 
 
@@ -150,9 +151,9 @@ def open_pages(
 ) -> tuple[int, Generator[Page, None, None]]:
     """Check the file; return its number of pages and a generator of the pages, numbered from 1.
 
-    `scans` are pages that text recognition has read, by number; they are used for pages without text of their own.
-    Raises EncryptedDocument and UnreadableDocument, both here and while pages are read, and EmptyDocument after the
-    last page if none has text.
+    `scans` are pages read by text recognition, by number; they are used for pages without their own text. Raises
+    EncryptedDocument and UnreadableDocument, both here and while pages are read, and EmptyDocument after the last page
+    if none has text.
     """
     if b"%PDF-" not in head[: kinds.PDF_HEADER_WITHIN]:
         raise kinds.mismatch(path, name, "a PDF", head)
@@ -163,7 +164,7 @@ def open_pages(
         raise UnreadableDocument(
             f"{name} has {count:,} pages, and localcrag reads at most {MOST_PAGES:,}. Split it, and add the parts."
         )
-    # The generator opens the file again at its first page, so that one that never starts has nothing to close.
+    # The generator opens the file again at its first page, so if it never starts, there is nothing to close.
     return count, _pages(path, name, count, scans)
 
 
@@ -195,7 +196,7 @@ def _pages(path: Path, name: str, count: int, scans: Mapping[int, ScannedPage]) 
 
 
 def load(source: Path | bytes, name: str, password: str | None = None) -> Any:
-    """Open a PDF. Raises EncryptedDocument and UnreadableDocument. The caller locks, and closes the document."""
+    """Open a PDF, which the caller must close; hold the lock. Raises EncryptedDocument and UnreadableDocument."""
     try:
         return pdfium.PdfDocument(source if isinstance(source, bytes) else source.absolute(), password)
     except (pypdfium2.PdfiumError, OSError) as error:
@@ -229,7 +230,7 @@ def _damaged(name: str, reason: str) -> UnreadableDocument:
 
 
 def _check_whole(path: Path, name: str) -> None:
-    """Raise UnreadableDocument if objects follow the last end mark: pdfium would show a document that is cut off."""
+    """Raise UnreadableDocument if objects follow the last end mark: pdfium would show a truncated document."""
     with path.open("rb") as file:
         file.seek(max(0, path.stat().st_size - TAIL_BYTES))
         if b"%%EOF" in file.read():
@@ -248,7 +249,8 @@ def _read(document: Any, index: int, name: str, scan: ScannedPage | None) -> sca
             rules = find_rules(page)
             lines = page_lines(textpage, rules)
             letters = sum(len(line.text) for line in lines)
-            # A page with few letters may be a scan with a stamp; without any, its pictures or outlines may show text.
+            # A page with few letters may be a scan with a stamp; if it has no letters, its pictures or outlines may
+            # show text.
             shows = _is_covered(page) if lines and letters < FEW_LETTERS else not lines and _may_show_text(page)
             if shows and scan and sum(len(line.text) for line in scan.lines) > RECOGNISED_FACTOR * letters:
                 # The text is upright in the scan, so a quarter turn exchanges the page's width and height.
@@ -259,11 +261,12 @@ def _read(document: Any, index: int, name: str, scan: ScannedPage | None) -> sca
 
 
 def open_page(document: Any, index: int) -> Any:
-    """Return page number `index`, from 0, with its form entries and notes. The caller locks, and closes the page."""
+    """Return page number `index`, from 0, with its form entries and notes. The caller must lock, and close the page."""
     page = document.get_page(index)
     if not _has_fields(page):
         return page
-    # Text filled into forms or typed over the page is above the page's own text; flattening merges it, in memory.
+    # Text filled into forms or typed over the page lies above the page's own text; flattening merges both, in memory
+    # only.
     with closing(page):
         raw.FPDFPage_Flatten(page.raw, raw.FLAT_NORMALDISPLAY)
     return document.get_page(index)
@@ -280,7 +283,7 @@ def _has_fields(page: Any) -> bool:
 
 
 def _is_covered(page: Any) -> bool:
-    """Return whether one picture covers most of a page."""
+    """Return whether a single picture covers most of a page."""
     width, height = page.get_size()
     for part in page.get_objects(filter=[raw.FPDF_PAGEOBJ_IMAGE], max_depth=FORM_DEPTH):
         left, bottom, right, top = part.get_bounds()
@@ -318,10 +321,10 @@ POINTS = 72
 LARGEST_SIDE = 4000
 """Maximum pixels of a picture's longer side; a page may be as large as a wall."""
 SHEET = 11.7
-"""Inches of the longer side of a sheet of A4, the assumed size of a file that is a picture."""
+"""Inches of the longer side of an A4 sheet, which is the assumed size of a picture file."""
 
 Part = tuple[float, float, float, float]
-"""Left, top, right, bottom, in shares (0..1) of a page's width and height, from the upper left corner."""
+"""Left, top, right and bottom, as shares (0..1) of a page's width and height, from the upper left corner."""
 Letter = tuple[str, Part]
 """A letter or digit, and its place."""
 
@@ -329,9 +332,9 @@ Letter = tuple[str, Part]
 def picture(
     source: bytes, name: str, page: int, texts: Sequence[str] = (), *, dpi: int = 110, scan: ScannedPage | None = None
 ) -> PagePicture:
-    """Return page number `page`, from 1, as a picture, with the place of every text that is found on it.
+    """Return page number `page`, from 1, as a picture, with the places of the texts that are found on it.
 
-    `scan` is what text recognition has read on the page. Raises EncryptedDocument and UnreadableDocument, also if the
+    `scan` is the output of text recognition for the page. Raises EncryptedDocument and UnreadableDocument, also if the
     page does not exist.
     """
     letters = list(_scanned_letters(scan)) if scan and texts else []
@@ -370,7 +373,7 @@ def _draw_pdf_page(source: bytes, name: str, page: int, dpi: int, *, letters: bo
 
 
 def _places(letters: Sequence[Letter], texts: Sequence[str]) -> Iterator[Part]:
-    """Yield the place of each line of each text; if a text is a table row with bars, of each of its cells."""
+    """Yield the place of each line of each text; for a table row with bars, the place of each of its cells."""
     page_text = "".join(letter for letter, _ in letters)
     end = 0
     for text in (part for row in texts for part in (split_cells(row) if row.startswith("|") else [row])):
@@ -387,7 +390,7 @@ def _places(letters: Sequence[Letter], texts: Sequence[str]) -> Iterator[Part]:
 def _letters(page: Any, width: float, height: float) -> Iterator[Letter]:
     """Yield a page's letters and digits with their places.
 
-    Leaving out all else makes the search independent of spaces, line ends and hyphens.
+    Leaving out everything else makes the search independent of spaces, line ends and hyphens.
     """
     with closing(page.get_textpage()) as textpage:
         for place in range(textpage.count_chars()):
@@ -399,7 +402,7 @@ def _letters(page: Any, width: float, height: float) -> Iterator[Letter]:
 
 
 def _scanned_letters(scan: ScannedPage) -> Iterator[Letter]:
-    """Yield the recognised letters and digits of a page in reading order, each at its share of its line.
+    """Yield the recognised letters and digits of a page in reading order, spread evenly over their lines.
 
     Their places are on the upright picture.
     """

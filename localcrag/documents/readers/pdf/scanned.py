@@ -1,8 +1,8 @@
-"""Composes printed and scanned pages to text, and opens files that are pictures.
+"""Compose printed and scanned pages into text, and open picture files.
 
-Text recognition returns pieces of lines with their places: each cell of a table is a piece of its own, and the columns
-of a page are mixed. Two columns are separated by a gap that runs down the page between long lines; pieces next to each
-other in a table are short. No OCR library is used here.
+Text recognition returns pieces of lines with their places: each cell of a table is a separate piece, and the columns of
+a page are mixed up. A gap that runs down the page between long lines separates two columns; adjacent pieces in a table
+are short. This module uses no OCR library.
 
 Pillow opens picture files, and text recognition provides their text.
 """
@@ -38,17 +38,17 @@ from localcrag.records.documents import Page, Recognised, ScannedLine, ScannedPa
 from localcrag.records.errors import UnreadableDocument
 
 SIZE = 0.78
-"""Type size, as a share of a piece's height: recognition leaves some room around letters."""
+"""Type size, as a share of a piece's height: recognition leaves some space around letters."""
 ABOUT_USUAL = 0.28
-"""Maximum share by which a piece's height differs from the usual one because of letters that go up or down."""
+"""Share by which a piece's height may differ from the usual height because of letters with ascenders or descenders."""
 # Multiples of the usual height.
 GUTTER = 0.5
 PROSE_WIDTH = 7.0
-"""Minimum width of a line of text; a cell of a table is narrower."""
+"""Minimum width of a line of text, as a multiple of the usual height; table cells are narrower."""
 LEAST_LINES = 3
-"""Minimum lines of a column."""
+"""Minimum number of lines in a column."""
 A4_WIDTH = 595.0
-"""Width of a page in points, assumed if it is not known."""
+"""Width of a page in points, assumed if it is unknown."""
 HYPHEN = re.compile(r"\w[-\u2010]$")
 
 
@@ -94,7 +94,7 @@ def _in_order(pieces: Sequence[ScannedLine], usual: float) -> list[list[ScannedL
         return _rows(pieces)
     rows: list[list[ScannedLine]] = []
     band: list[ScannedLine] = []
-    # A piece across the gap (a title, a table over the whole width) separates the pieces above it from those below.
+    # A piece across the gap (a title, or a table over the whole width) separates the pieces above it from those below.
     for piece in sorted(pieces, key=_middle):
         if piece.left < gutter < piece.right:
             rows += [*_columns(band, gutter, usual), [piece]]
@@ -113,7 +113,7 @@ def _columns(pieces: Sequence[ScannedLine], gutter: float, usual: float) -> list
 
 
 def _gutter(pieces: Sequence[ScannedLine], usual: float) -> float | None:
-    """Return the position of the gap between two columns of text, None if there is no such gap."""
+    """Return the position of the gap between two columns of text; None if there is no such gap."""
     most, found = 0, None
     for at in sorted({piece.left for piece in pieces}):
         gap = at - GUTTER * usual
@@ -159,19 +159,19 @@ TIDY = {**LIGATURES, **BULLETS, 0xAD: None}
 SAMPLE_PAGES = 20
 """Pages that are sampled before the first one is composed."""
 SAMPLE_CHARACTERS = 300_000
-"""Maximum characters of the sample: some pages are as long as a book."""
+"""Maximum characters in the sample, because some pages are as long as a book."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrintedPage:
-    """A page's lines; `shows` is whether there may be more text on it that is only a picture."""
+    """A page's lines; `shows` tells whether it may contain more text that is only a picture."""
 
     printed: list[Printed]
     shows: bool
 
 
 def printed_page(lines: Sequence[Line], *, shows: bool) -> PrintedPage:
-    """Return a page that consists of these lines, which are in reading order."""
+    """Return a page that consists of these lines, given in reading order."""
     return PrintedPage(composed(mark_tables(join_rows(lines))), shows)
 
 
@@ -191,7 +191,7 @@ def composed_pages(
         page = looked_at.pop(index, None) or read(index)
         page = PrintedPage(running.remove_repeated(index, page.printed), page.shows)
         headings = found.page_headings(page.printed, outline.get(index, ()))
-        # A line that is on many pages is no heading on the first of them, either.
+        # A line that is on many pages is not a heading on the first of them, either.
         none = [((at, at + 1), 0) for at in running.running_lines(page.printed)]
         yield _page(index, page, sorted(dict([*none, *headings]).items()))
 
@@ -203,7 +203,7 @@ def _sample(count: int) -> list[int]:
 
 
 def _page(index: int, page: PrintedPage, headings: Sequence[tuple[Place, int]]) -> Page:
-    # Normalise line by line, to know where each line begins; a newline never composes with its neighbours.
+    # Normalise each line separately, to know where it begins; a newline never composes with its neighbours.
     lines = [normalise(printed.text.translate(TIDY)) for printed in page.printed]
     starts, placed = place_headings(lines, ((*place, level) for place, level in headings))
     recognised = [
@@ -222,14 +222,14 @@ _FORMATS = ("PNG", "JPEG", "TIFF", "GIF", "BMP", "WEBP")
 """The picture formats that are read, by Pillow's names."""
 TYPES = frozenset(f"image/{name.lower()}" for name in _FORMATS)
 """The media types of these formats."""
-# Pillow raises many errors on damaged files, and one of its own on pictures that are made to break programs.
+# Pillow raises many errors on damaged files, and its own error on pictures made to crash programs.
 _ERRORS = (OSError, SyntaxError, ValueError, TypeError, KeyError, IndexError, EOFError, Image.DecompressionBombError)
 
 
 def open_pages(path: Path, name: str, scans: Mapping[int, ScannedPage]) -> tuple[int, Generator[Page, None, None]]:
     """Check the file; return its number of pages (a TIFF may have several) and a generator of them, numbered from 1.
 
-    The text of a page is that of `scans`, by number. Raises UnreadableDocument.
+    The text of a page comes from `scans`, by page number. Raises UnreadableDocument.
     """
     with _opened(path, name) as image:
         count = _frames(image)
@@ -249,13 +249,13 @@ def draw_page(source: bytes, name: str, page: int) -> Image.Image:
         if not 1 <= page <= count:
             raise UnreadableDocument(f"{name} has no page {page}: its pages are 1 to {count}.")
         image.seek(page - 1)
-        # A photo contains the information which side is up.
+        # A photo contains information about which side is up.
         return _to_rgb(ImageOps.exif_transpose(image))
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:
-    """Return a picture of any kind in red, green and blue; transparent parts become white, like paper."""
-    if image.mode[0] in "IF":  # 16 or more bits a pixel, or floats: Pillow would cut values off at 255.
+    """Return a picture of any mode in red, green and blue; transparent parts become white, like paper."""
+    if image.mode[0] in "IF":  # For 16 or more bits a pixel, or floats, Pillow would clip values at 255.
         values = np.asarray(image, dtype=np.float32)
         low, high = float(values.min()), float(values.max())
         return Image.fromarray(((values - low) * (255 / max(high - low, 1e-6))).astype(np.uint8)).convert("RGB")

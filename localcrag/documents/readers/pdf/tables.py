@@ -2,10 +2,10 @@
 
 A table without empty cells can be recognised by the gaps between its cells. If cells are empty, if the header has
 several lines, or if single lines interrupt the rows, the rows are written with bars, as in Markdown. Without bars,
-values would move below another header.
+values would end up under another header.
 
 A cell may have several lines, and its neighbour may be closer to it than one word to the next. In such tables, the
-rules between the cells show where they end.
+rules between the cells show where the cells end.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from localcrag.documents.readers.pdf.paragraphs import PROSE, Line, LineCell, pa
 from localcrag.text.blocks import LONGEST_CELL, markdown_row
 
 LEAST_FULL, LEAST_SHARE = 2, 0.3
-"""Minimum number and share of rows with a cell in every column; the columns are determined from them."""
+"""Minimum number and share of rows with a cell in every column; these rows determine the columns."""
 MOST_BETWEEN = 3
-"""Maximum lines of a single cell (names of groups, labels over two lines) between two rows."""
+"""Maximum number of lines with a single cell (group names, labels over two lines) between two rows."""
 ROW_DISTANCE, LINE_DISTANCE = 3.5, 1.5
 """Multiples of the type size: maximum distance between the rows of a table, and between the lines of a cell."""
 MOST_HEADER_LINES = 60
 HEADER_GAP, HIGHEST_HEADER = 2.2, 5
 """Multiples of the type size: maximum distance between the lines of a header, and of its top from the first row."""
 LONGEST_HEADING = 40
-"""Maximum characters of a header's part that ends like a sentence."""
+"""Maximum characters of a part of a header that ends like a sentence."""
 WIDEST = 2.5 * PROSE
 """Maximum width, as a multiple of the type size, of a single line within a table; a line of text is wider."""
 LARGER = 1.1
-"""Multiple of the size of a table's rows; a line of larger type is not part of the table."""
+"""Multiple of the type size of a table's rows; a line of larger type is not part of the table."""
 SAME_HEIGHT = 0.5
 
 _FIGURE = re.compile(r"(?=.*\d)[^A-Za-z]*\Z|[-–—]\Z|.*\d[.,]\d")
@@ -46,7 +46,7 @@ Columns = Sequence[tuple[float, float]]
 
 @dataclass(slots=True)
 class _Row:
-    """A row under construction: the text in each column."""
+    """A row being built: the text in each column."""
 
     line: Line
     cells: list[str]
@@ -80,7 +80,7 @@ def mark_tables(rows: Sequence[Line]) -> list[Line]:
 
 
 def _end(rows: Sequence[Line], first: int) -> int:
-    """Return the index behind the table that begins at row `first`: behind its last row of several cells."""
+    """Return the index after the table that begins at row `first`: after its last row with several cells."""
     last = first
     for at in range(first + 1, len(rows) if rows[first].tabular else first):
         above, row = rows[at - 1], rows[at]
@@ -96,7 +96,7 @@ def _end(rows: Sequence[Line], first: int) -> int:
 
 
 def _continues_cell(above: Line, line: Line, columns: Columns) -> bool:
-    """Return whether a line continues a cell of the line above: one of the two lines is a single cell."""
+    """Return whether a line continues a cell of the line above: one of the two lines must be a single cell."""
     near = 0 < above.baseline - line.baseline < LINE_DISTANCE * line.size and parallel(above, line)
     cells = above.cells if line.tabular else line.cells
     places = _overlapped(cells[0], columns) if len(cells) == 1 else []
@@ -105,14 +105,14 @@ def _continues_cell(above: Line, line: Line, columns: Columns) -> bool:
 
 
 def _columns(region: Sequence[Line]) -> Columns:
-    """Return where the columns of a table begin and end; nothing if that cannot be determined."""
+    """Return the positions where the columns of a table begin and end; empty if they cannot be determined."""
     counts = Counter(len(row.cells) for row in region if row.tabular)
     least = max(LEAST_FULL, LEAST_SHARE * counts.total())
     width = max(counts, default=0)
     if width < 2 or counts[width] < least:
         return []
     full = [row.cells for row in region if len(row.cells) == width]
-    # Long texts, other than labels, are columns of prose.
+    # Long texts, except labels, are columns of prose.
     if any(len(cell.text) > LONGEST_CELL for cells in full for cell in cells[1:]):
         return []
     by_column = zip(*full, strict=True)
@@ -149,7 +149,7 @@ def _table(region: Sequence[Line], done: Sequence[Line], columns: Columns) -> tu
 
 
 def _header_lines_above(top: Line, done: Sequence[Line], columns: Columns) -> int:
-    """Return how many of the lines above a table belong to its header, because they are over its columns."""
+    """Return the number of lines above a table that belong to its header, because they are over its columns."""
     found, heights = 0, [top.baseline]
     for number, line in enumerate(reversed(done[-MOST_HEADER_LINES:]), start=1):
         places = [_overlapped(cell, columns) for cell in line.cells]
@@ -167,13 +167,13 @@ def _header_lines_above(top: Line, done: Sequence[Line], columns: Columns) -> in
         over_labels = all(_overlapped(cell, columns) == [0] for cell in line.cells)
         if over_labels and not any(abs(line.baseline - height) < SAME_HEIGHT * line.size for height in heights[1:]):
             return 0
-    # Anything higher is a table whose cells are texts of several lines.
+    # A higher header means that this is a table whose cells are texts of several lines.
     return found if max(heights) - top.baseline < HIGHEST_HEADER * top.size else 0
 
 
 def _may_head(line: Line, places: Sequence[list[int]], size: float) -> bool:
     if any(len(cell.text) > LONGEST_HEADING and cell.text.endswith((".", ":")) for cell in line.cells):
-        return False  # A sentence before the table.
+        return False  # This is a sentence before the table.
     if line.size > LARGER * size or line.text.startswith("|") or any(0 in place and len(place) > 1 for place in places):
         return False
     values = [cell.text for cell, place in zip(line.cells, places, strict=True) if place != [0]]
@@ -245,7 +245,7 @@ def _to_row(line: Line, columns: Columns) -> _Row | None:
 
 
 def _overlapped(cell: LineCell, columns: Columns) -> list[int]:
-    """Return the columns that a cell overlaps, or the nearest one if the cell is between two columns."""
+    """Return the columns that a cell overlaps, or the nearest column if the cell is between two."""
     found = [number for number, (left, right) in enumerate(columns) if cell.left < right and left < cell.right]
     if found or cell.right < columns[0][0] or cell.left > columns[-1][1]:
         return found
@@ -253,7 +253,7 @@ def _overlapped(cell: LineCell, columns: Columns) -> list[int]:
 
 
 def _merge_row(rows: Sequence[_Row], row: _Row) -> bool:
-    """Merge a row with the one above if it continues a cell or the label there; return whether it did."""
+    """Merge a row with the row above if it continues a cell or label there; return whether it did."""
     if not rows or rows[-1].line.baseline - row.line.baseline > LINE_DISTANCE * row.line.size:
         return False
     above = rows[-1]
@@ -270,21 +270,21 @@ def _merge_row(rows: Sequence[_Row], row: _Row) -> bool:
 
 
 NEAR = 2.5
-"""Maximum points between two rules that count as one, or as meeting."""
+"""Maximum distance in points between two rules that count as one, or as meeting."""
 MOST_RULES = 600
-"""Maximum rules of a page from which tables are built; a page with more gets none."""
+"""Maximum number of rules on a page from which tables are built; with more, none are."""
 MOST_COLUMNS, MOST_ROWS = 40, 300
 MOST_WORDS = 25
-"""Maximum words of the median cell; a table with more is a page that is laid out in boxes."""
+"""Maximum number of words in the median cell; with more, the page is laid out in boxes."""
 LEAST_FILLED = 0.4
 """Minimum share of cells with text; with less, it is a form or a chart."""
 LEAST_PAIRED = 0.5
-"""Minimum share of rows with more than one cell; with less, these are boxes of text, one below the other."""
+"""Minimum share of rows with more than one cell; with less, these are boxes of text below each other."""
 MOST_STACKED = 0.3
-"""Maximum share of ruled rows that consist of several rows; with more, the rules only separate groups of rows."""
+"""Maximum share of ruled rows that contain several rows; with more, the rules only separate groups of rows."""
 SHORT_CELLS, SHORT_WORDS, SAME_LEVEL = 3, 3, 0.5
-"""For rows that no rule separates: minimum cells of a row, maximum words of a cell, and maximum distance of its cells
-in height, as a multiple of the type size."""
+"""For rows that no rule separates: minimum number of cells in a row, maximum number of words in a cell, and maximum
+difference in height between its cells, as a multiple of the type size."""
 MOST_UNSEPARATED = 0.1
 """Maximum share of cells that no rule separates from the next one; with more, the rules separate only some rows."""
 MIDDLE_HEIGHT = 0.3
@@ -295,7 +295,7 @@ LEVEL = 0.02
 
 @dataclass(frozen=True, slots=True)
 class RuledLine:
-    """A straight line: its position across its own direction, and its start and end along it, in points."""
+    """A straight line: its position across its direction, and its start and end along it, in points."""
 
     at: float
     start: float
@@ -304,7 +304,7 @@ class RuledLine:
 
 @dataclass(frozen=True, slots=True)
 class PageRules:
-    """The rules of a page: `level` ones from left to right, `upright` ones from bottom to top."""
+    """The rules of a page: `level` rules from left to right, `upright` rules from bottom to top."""
 
     level: tuple[RuledLine, ...]
     upright: tuple[RuledLine, ...]
@@ -332,7 +332,7 @@ class Grid:
         return None if column is None or row is None else (row, column)
 
     def origins(self) -> dict[tuple[int, int], tuple[int, int]]:
-        """Return for each cell the cell that it is a part of: itself, or the first one without a rule between."""
+        """Return for each cell the one that it is part of: itself, or the first cell without a rule in between."""
         rows, columns = len(self.down) - 1, len(self.across) - 1
         found: dict[tuple[int, int], tuple[int, int]] = {}
         for row in range(rows):
@@ -349,9 +349,9 @@ class Grid:
 
 
 def mark_ruled_tables(lines: Sequence[Line], rules: PageRules) -> list[Line]:
-    """Return a page's lines, with those of ruled tables as rows with bars between the cells, as in Markdown.
+    """Return a page's lines, in which ruled tables become rows with bars between the cells, as in Markdown.
 
-    In `lines`, rules already separate the cells (`Rules.parts`). A table stays unchanged if hardly any of its cells
+    In `lines`, rules already separate the cells (`PageRules.parts`). A table stays unchanged if hardly any of its cells
     have text, or if its cells contain long texts.
     """
     done = list(lines)
@@ -374,7 +374,7 @@ def find_grids(rules: PageRules) -> Iterator[Grid]:
     for levels, uprights in _connected_rules(level, upright):
         if not levels or not uprights:
             continue
-        # A table may be open at its sides; it then ends where the rules across it end.
+        # A table may be open at its sides; it then ends where the horizontal rules end.
         sides = (min(rule.start for rule in levels), max(rule.end for rule in levels))
         ends = (min(rule.start for rule in uprights), max(rule.end for rule in uprights))
         across = tuple(_merge_positions([*(rule.at for rule in uprights), *sides]))
@@ -385,7 +385,7 @@ def find_grids(rules: PageRules) -> Iterator[Grid]:
 
 
 def _merged_rules(rules: Sequence[RuledLine]) -> list[RuledLine]:
-    """Return the rules, merging those that overlap or continue each other."""
+    """Return the rules, merging rules that overlap or continue each other."""
     found: list[RuledLine] = []
     for rule in sorted(rules, key=lambda one: (round(one.at / NEAR), one.start)):
         last = found[-1] if found else None
@@ -400,7 +400,7 @@ def _connected_rules(
     level: Sequence[RuledLine], upright: Sequence[RuledLine]
 ) -> Iterator[tuple[list[RuledLine], list[RuledLine]]]:
     """Yield groups of rules that meet each other, directly or through other rules."""
-    # Rules that meet are put into one group by union-find.
+    # Union-find puts rules that meet into one group.
     group = list(range(len(level) + len(upright)))
 
     def root(n: int) -> int:
@@ -484,7 +484,7 @@ def _rows(lines: Sequence[Line], grid: Grid) -> list[Line]:
 
 
 def _count_stacked(row_lines: Mapping[int, Sequence[Line]]) -> int:
-    """Return how many ruled rows consist of several rows of short cells, one below the other."""
+    """Return how many ruled rows contain several rows of short cells below each other."""
     number = 0
     for lines in row_lines.values():
         levels: dict[int, list[LineCell]] = {}
@@ -500,7 +500,7 @@ def _count_stacked(row_lines: Mapping[int, Sequence[Line]]) -> int:
 
 
 def _text(parts: Sequence[str]) -> str:
-    """Return the lines of a cell as one, without a hyphen that divides a word at the end of a line."""
+    """Return the lines of a cell as one line, without hyphens that divide a word at a line end."""
     text = parts[0]
     for part in parts[1:]:
         goes_on = text.endswith("-") and part[:1].islower()

@@ -1,1 +1,1 @@
-"""The chat's column: its components, its HTML, and the handlers of its events."""
+"""The chat column: its components, its HTML, and its event handlers."""

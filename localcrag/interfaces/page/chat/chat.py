@@ -1,4 +1,4 @@
-"""The chat's column: its components, and their contents before, during and after an answer.
+"""The chat column: its components, and their contents before, during and after an answer.
 
 The column has the chat's turns, the card that asks for consent before a query leaves for the web (`ConsentCard`), the
 line that says which documents are searched (`Scope`), and the question box (`ChatColumn`). `opened_view`, `log_html`
@@ -82,11 +82,11 @@ def card_values(query: str | None) -> tuple[Any, Any]:
 
 
 MAX_OFFERED = 200
-"""Folders, tags or kinds that the form shows at most. The others can only be named in the terminal's options."""
+"""Maximum number of folders, tags or kinds in the form. Others can only be named with the command-line options."""
 
 
 class Scope:
-    """The components of the line that says which documents are searched.
+    """The components of the line that tells which documents are searched.
 
     `chosen` is hidden and contains the choice as JSON, which a tab keeps when the server restarts.
     """
@@ -141,14 +141,15 @@ def _sorted(names: Iterable[str]) -> list[str]:
 
 
 TURNS_SHOWN = 50
-"""Finished turns that a chat shows until a person asks for earlier ones: each answer sends all shown turns again."""
+"""Number of finished turns that a chat shows until the user asks for earlier ones: each answer sends all shown turns
+again."""
 LOADING, WORKING = gettext_noop("loading the models"), gettext_noop("working")
 
 
 class ChatColumn:
     """The column's components.
 
-    `where` is hidden and contains the number of the chat that is shown, which a tab keeps when the server restarts.
+    `where` is hidden and contains the number of the shown chat, which a tab keeps when the server restarts.
     """
 
     def __init__(self, assembly: Assembly, script: str) -> None:
@@ -207,7 +208,7 @@ class View:
 
 
 def preset_choices() -> list[tuple[str, str]]:
-    """Return the presets that a chat can have, as label and value; the first is its collection's."""
+    """Return the presets that a chat can have, as label and value; the first is its collection's preset."""
     return [(_("Default preset"), ""), *((preset_name(preset), preset.value) for preset in Preset)]
 
 
@@ -217,7 +218,7 @@ def preset_name(preset: Preset) -> str:
 
 
 def llm_choices(assembly: Assembly) -> list[tuple[str, str]]:
-    """Return the installed language models, as label and value; the first is that of the settings."""
+    """Return the installed language models, as label and value; the first is the model in the settings."""
     there = [model.name for model in assembly.library.language_models(ModelState.PRESENT)]
     return [
         (_("%(name)s (settings)", name=short_name(assembly.settings.llm)), ""),
@@ -226,7 +227,7 @@ def llm_choices(assembly: Assembly) -> list[tuple[str, str]]:
 
 
 def available_choices(assembly: Assembly, shown: Chat | None = None) -> tuple[list[str], list[tuple[str, str]]]:
-    """Return the collections and language models to choose from, including those of the chat that is shown."""
+    """Return the collections and language models to choose from, including those of the shown chat."""
     collections, llms = {*assembly.collections.offered()}, llm_choices(assembly)
     if shown:
         collections.add(shown.collection)
@@ -236,9 +237,9 @@ def available_choices(assembly: Assembly, shown: Chat | None = None) -> tuple[li
 
 
 def opened_view(assembly: Assembly, chat_id: int | None, answering: AnswerJob | None, *, whole: bool) -> View:
-    """Return the view of a chat when it is opened: its stored turns, and the one that is being answered.
+    """Return the view of a chat when it is opened: its stored turns, and the turn that is being answered.
 
-    With `whole`, all finished turns are shown, else the newest.
+    With `whole`, all finished turns are shown, otherwise the newest ones.
     """
     turns = _finished_turns(assembly, chat_id, answering)
     return View(
@@ -258,7 +259,7 @@ def log_html(assembly: Assembly, chat_id: int | None, answering: AnswerJob | Non
 def follow_answer(assembly: Assembly, answering: AnswerJob, whole: Callable[[], bool]) -> Iterator[View]:
     """Yield views while a question is answered, from its current state on, and at the end the chat's finished turns.
 
-    `whole` is called at the end, and returns whether the tab shows all of them.
+    `whole` is called at the end, and returns whether the tab shows all turns.
     """
     run: Run | None = None
     busy, waiting, chat_id = _(LOADING), None, answering.chat_id
@@ -280,8 +281,8 @@ def follow_answer(assembly: Assembly, answering: AnswerJob, whole: Callable[[], 
     except LocalcragError as error:
         gr.Warning(escaped_message(error), duration=None, title=_("This did not work"))
     turns = assembly.chats.turns(chat_id)
-    # If a new version of an answer was stopped or failed, the older, finished version stays visible. The panel is then
-    # about the older one.
+    # If a new version of an answer was stopped or failed, the older, finished version stays visible. The panel then
+    # shows the older version.
     in_place = [turn for turn in turns if turn.parent == answering.turn.parent]
     own = any(turn.number == answering.turn.number for turn in in_place)
     shown = feedback.panel(assembly, run) if run and own else last_panel(assembly, in_place)
@@ -301,29 +302,29 @@ def activity(event: Event) -> str | None:
 
 
 def changes_panel(event: Event) -> bool:
-    """Return whether an event changes the panel. Pieces of text do not: there are many a second."""
+    """Return whether an event changes the panel. Pieces of text do not, because there are many per second."""
     return not isinstance(event, AnswerPiece | GradePiece | PointPiece | PlainPromptCounted | RunStarted)
 
 
 def last_panel(assembly: Assembly, turns: list[ChatTurn]) -> str:
-    """Return the panel for the last of these turns that has a run; an empty panel if none has."""
+    """Return the panel for the last of these turns that has a run; an empty panel if none does."""
     run = next((run for turn in reversed(turns) if (run := _stored_run(assembly, turn))), None)
     return feedback.panel(assembly, run) if run else run_panel.panel(None)
 
 
 def stored_runs(assembly: Assembly, turns: list[ChatTurn]) -> dict[str, Run]:
-    """Return the runs of these turns that still exist, by their ids."""
+    """Return the runs of these turns that still exist, by run id."""
     return {run.run_id: run for turn in turns if (run := _stored_run(assembly, turn))}
 
 
 def _finished_turns(assembly: Assembly, chat_id: int | None, answering: AnswerJob | None) -> list[ChatTurn]:
-    """Return a chat's visible turns up to the one that is being answered, be it for the first time or again."""
+    """Return a chat's visible turns up to the one that is being answered, for the first time or again."""
     turns = assembly.chats.turns(chat_id) if chat_id else []
     return [*takewhile(lambda turn: answering is None or turn.parent != answering.turn.parent, turns)]
 
 
 def _render_log(assembly: Assembly, turns: list[ChatTurn], *, whole: bool, empty: bool = True) -> str:
-    """Return the HTML of turns; for an `empty` chat without turns, that of the first screen."""
+    """Return the HTML of turns; for an `empty` chat without turns, return the first screen."""
     if empty and not turns:
         return empty_chat(assembly)
     earlier = 0 if whole else max(len(turns) - TURNS_SHOWN, 0)
@@ -338,4 +339,4 @@ def _stored_run(assembly: Assembly, turn: ChatTurn) -> Run | None:
     try:
         return assembly.runs.get(turn.run_id) if turn.run_id else None
     except UnknownRun:
-        return None  # The run was deleted since; the turn keeps its question and answer.
+        return None  # The run has been deleted since; the turn keeps its question and answer.

@@ -40,7 +40,7 @@ InputValues = dict[Any, Any]
 
 @dataclass(frozen=True, slots=True)
 class ChatComponents:
-    """The chat's column, and the other components in which chats are shown or chosen."""
+    """The chat column, and the other components that show or choose chats."""
 
     column: ChatColumn
     panel: gr.HTML
@@ -67,7 +67,7 @@ class ChatEvents:
     """The handlers; each takes and returns the values of components.
 
     Handlers that show a chat return at once, and a second event, `follow`, shows the answer as it is written: Gradio
-    takes no second event of a kind while the first is running, and a person may want to ask in another chat.
+    accepts no second event of a kind while the first is running, and the user may want to ask in another chat.
     """
 
     def __init__(self, assembly: Assembly, at: ChatComponents) -> None:
@@ -77,7 +77,7 @@ class ChatEvents:
         self._shown: Tabs[_Shown] = Tabs()
 
     def close(self) -> None:
-        """Stop every answer, and wait until the parts that were written are stored."""
+        """Stop every answer, and wait until the partial answers are stored."""
         self.conversations.stop_all()
 
     def wire(self, page: gr.Blocks) -> None:
@@ -115,14 +115,14 @@ class ChatEvents:
         at.chats.delete(self.delete, [column.where, at.collection], [*outputs, at.chats], **each)
         at.chats.input(self.search, [at.collection], [at.chats], **QUEUED)
         at.chats.download(self.export, None, [at.export], **QUEUED)
-        # `change` and not `input`: opening a chat chooses its collection, too.
+        # Use `change`, not `input`: opening a chat also chooses its collection.
         at.collection.change(self.listed, [at.collection], [at.chats], **LATEST)
         page.load(self.listed, [at.collection], [at.chats], **PRIVATE)
         page.load(self.left, None, [at.left], **PRIVATE)
         at.left.focus(self.left, None, [at.left], **LATEST)
 
     def leaves(self, *events: Any) -> None:
-        """Leave the shown chat when one of these events chooses a collection that is not the chat's own."""
+        """Leave the shown chat when one of these events chooses a collection other than the chat's own."""
         column, at = self.at.column, self.at
         outputs = [*column.outputs(at.panel), *column.scope.outputs]
         for event in events:
@@ -139,9 +139,9 @@ class ChatEvents:
         return *self._show(chat_id, request), ""
 
     def ask_again(self, inputs: InputValues, event: gr.EventData, request: gr.Request) -> Values:
-        """Ask a turn's question again, as it was or in other words; the turn number 0 stands for a new question.
+        """Ask a turn's question again, unchanged or reworded; turn number 0 stands for a new question.
 
-        The event has `read_all` if every passage is to be read.
+        The event has `read_all` set if every passage must be read.
         """
         number, question = int(event.turn), str(event.question)
         chat_id = self._chat(inputs, request, follow_up=not number)
@@ -163,14 +163,14 @@ class ChatEvents:
         return self._show(chat_id, request)
 
     def open(self, event: gr.EventData, request: gr.Request) -> Values:
-        """Show a chat, or an empty one if that chat does not exist any more."""
+        """Show a chat, or an empty chat if it no longer exists."""
         wanted = chat_number(str(event.chat))
         opened = None if wanted is None else self._chats().get(wanted)
         if opened is None:
             collections, llms = chat.available_choices(self._assembly)
             kept = gr.update(choices=collections), gr.skip(), gr.update(choices=llms), gr.skip(), gr.skip()
             return *self._show(None, request), *kept
-        # Another tab may have made or deleted the chat's collection or model, so they are always among the choices.
+        # Another tab may have created or deleted the chat's collection or model, so they are always among the choices.
         collections, llms = chat.available_choices(self._assembly, opened)
         return (
             *self._show(opened.id, request),
@@ -183,7 +183,7 @@ class ChatEvents:
     def follow(self, request: gr.Request) -> Iterator[Values]:
         """Show the answer that was in progress when the tab opened the chat, until it ends or the tab leaves the chat.
 
-        If the answer has ended in between, the finished turn is shown.
+        If the answer has ended since, show the finished turn.
         """
         tab = session(request)
         shown = self._shown.get(tab)
@@ -192,21 +192,21 @@ class ChatEvents:
             return
         for view in chat.follow_answer(self._assembly, shown.answering, lambda: shown.whole):
             if self._shown.get(tab) is not shown:
-                # The tab shows another chat now, and this answer continues in the background. Gradio sends a
+                # The tab now shows another chat, and this answer continues in the background. Gradio sends a
                 # generator's last value again when it ends, so that value must change nothing.
                 yield self._unchanged()
                 return
             yield view.values()
-            # The tab may have opened another chat while this view was sent over it.
+            # The tab may have opened another chat while this view was being sent, and the view replaced it.
             if self._shown.get(tab) is not shown:
                 yield from self._show_again(tab)
                 return
-        shown.answering = None  # Else the run, with all that it found, would stay in memory for every tab.
+        shown.answering = None  # Otherwise the run, with everything that it found, would stay in memory for every tab.
 
     def choose_collection(self, where: str, collection: str, request: gr.Request) -> Values:
-        """Leave the shown chat if another collection is chosen, since a chat keeps the collection it was begun in."""
+        """Leave the shown chat if another collection is chosen, because a chat keeps the collection it began in."""
         shown = self._chats().get(chat_number(where) or 0)
-        # Gradio reports a dropdown's value also when it loses the focus.
+        # Gradio also reports a dropdown's value when it loses the focus.
         if shown and shown.collection == collection:
             return *self._unchanged(), gr.skip(), gr.skip()
         everywhere = chat.scope_values(self._assembly, collection, EVERYWHERE)
@@ -261,7 +261,7 @@ class ChatEvents:
         return renderers.chats(self._assembly.chats.chats(), collection)
 
     def search(self, collection: str, event: gr.EventData) -> str:
-        """Return the list of the chats that contain the words that were searched for."""
+        """Return the list of chats that contain the search words."""
         words = str(event.words)
         return renderers.chats(self._assembly.chats.chats(words), collection, words)
 
@@ -285,7 +285,7 @@ class ChatEvents:
         return *shown, self.listed(collection)
 
     def export(self, event: gr.EventData) -> str:
-        """Return a chat as a file for the page's script to save."""
+        """Return a chat as a file, which the page's script saves."""
         chat_id, form = int(event.chat), ExportForm(str(event.form))
         store = self._assembly.chats
         kept, turns = store.chat(chat_id), store.turns(chat_id)
@@ -301,7 +301,7 @@ class ChatEvents:
             # The question may arrive before the event that leaves the shown chat for a collection that was just chosen.
             if not (follow_up and shown and shown.collection != wanted and wanted in offered):
                 return there
-        # On a page that was just loaded, the question may arrive before the chat that its address names is shown.
+        # On a page that was just loaded, the question may arrive before the chat in its address is shown.
         elif (named := chat_number(str(request.query_params.get("chat", "")))) and named in self._chats():
             return named
         preset, llm = parse_preset(inputs[column.preset]), inputs[column.llm] or None
@@ -317,8 +317,8 @@ class ChatEvents:
         return self.conversations.answering(chat_id) if chat_id else None
 
     def _unchanged(self) -> Values:
-        # Gradio empties the outputs of a generator that ends without a value, so that even `follow` without an answer
-        # yields this once.
+        # Gradio empties the outputs of a generator that ends without a value, so `follow` yields this once even without
+        # an answer.
         return (gr.skip(),) * len(self.at.column.outputs(self.at.panel))
 
     def _show(self, chat_id: int | None, request: gr.Request) -> Values:
@@ -331,7 +331,7 @@ class ChatEvents:
         return self._opened(shown)
 
     def _show_again(self, tab: str) -> Iterator[Values]:
-        """Send the chat that the tab has opened while a view of another chat was being sent."""
+        """Send the chat that the tab opened while a view of another chat was being sent."""
         seen: _Shown | None = None
         while (shown := self._shown.get(tab)) and shown is not seen:
             seen = shown
@@ -348,7 +348,7 @@ class ChatChoices:
         self._assembly, self._column, self._collection = assembly, column, collection
 
     def wire(self, listing: gr.HTML) -> None:
-        """Connect the components, with the button of the `listing` that restricts questions to chosen documents."""
+        """Connect the components, and the button of the `listing` that restricts questions to chosen documents."""
         column, collection = self._column, self._collection
         line, outputs, shown = column.scope.line, column.scope.outputs, [column.where, collection]
         chosen = [column.where, column.preset, column.llm]
@@ -363,7 +363,7 @@ class ChatChoices:
         if chat_id:
             now = store.chat(chat_id)
             then = replace(now, preset=parse_preset(preset), llm=llm or None)
-            # Gradio reports a dropdown's value also when it loses the focus.
+            # Gradio also reports a dropdown's value when it loses the focus.
             if then != now:
                 store.change(then)
 

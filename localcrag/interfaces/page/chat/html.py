@@ -1,8 +1,8 @@
 r"""The HTML of the chat: turns, answers with citations and formulas, and the first screen.
 
-Answers are Markdown of a language model, so their HTML is built from allowed parts only: links, pictures and HTML in
-the Markdown stay text, and formulas (LaTeX) become MathML of the elements and attributes listed here. latex2mathml
-alone would let addresses (href), styles, and any HTML within \text pass.
+Answers are Markdown from a language model, so their HTML is built from allowed parts only: links, pictures and HTML in
+the Markdown stay text, and formulas (LaTeX) become MathML with the elements and attributes listed here. latex2mathml
+alone would let through addresses (href), styles, and any HTML within \text.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from localcrag.text.translation import gettext
 from localcrag.text.translation import gettext as _
 
 MAX_FORMULA = 1000
-"""Longest formula that is converted, in characters: each level of nesting is a level of recursion."""
+"""Maximum characters of a formula to convert: each level of nesting is a level of recursion."""
 _ELEMENTS = frozenset(
     "math mrow mi mn mo ms mtext mspace mfrac msqrt mroot msub msup msubsup munder mover munderover mmultiscripts "
     "mprescripts none mtable mtr mtd mstyle mpadded mphantom menclose merror semantics".split()
@@ -57,7 +57,7 @@ def mathml(formula: str, *, block: bool) -> Markup:
 
 
 def _converted(source: str, display: str) -> Markup | None:
-    # Within \text, < and > would begin a tag. & stays, because it separates the columns of a table.
+    # Within \text, < and > would begin a tag. & stays, because it separates table columns.
     safe = source.replace("<", r"\lt ").replace(">", r"\gt ")
     try:
         root = etree.fromstring(latex2mathml.converter.convert(safe, display=display))
@@ -105,7 +105,7 @@ def _formula(source: str, options: Mapping[str, Any]) -> str:
 
 
 def _split_citations(state: StateCore) -> None:
-    """Split citations of known evidence, and notes about backing, from the text around them, as tokens of their own."""
+    """Split citations of known evidence, and notes about backing, from the surrounding text, as separate tokens."""
     for block in state.tokens:
         if block.type == "inline":
             block.children = [part for token in block.children or [] for part in _parts(token, state.env["known"])]
@@ -118,7 +118,7 @@ def _parts(token: Token, known: Mapping[int, Evidence]) -> list[Token]:
     for found in _CITATION_OR_NOTE.finditer(token.content):
         numbers = [int(number) for number in (found[1] or "").split(",") if number]
         if not all(number in known for number in numbers):
-            continue  # A number that no evidence has is not a citation, and stays text.
+            continue  # A number without evidence is not a citation, and stays text.
         parts.append(dataclasses.replace(token, content=token.content[end : found.start()]))
         if numbers:
             parts += [Token("citation", "", 0, meta={"n": number}) for number in numbers]
@@ -191,7 +191,7 @@ def empty_chat(assembly: Assembly) -> str:
 
 
 def meaning(run: Run) -> str:
-    """Return the meaning of a run's action in words; it is about what was found, not about the answer."""
+    """Return the meaning of a run's action in words; it describes what was found, not the answer."""
     if run.abstained:
         return _("not answered")
     if run.uncertain:
@@ -205,7 +205,7 @@ def meaning(run: Run) -> str:
 
 
 def turn_html(turn: ChatTurn, run: Run | None, *, labels: bool | None = None, busy: str | None = None) -> Markup:
-    """Return a turn; `labels` is a person's label of its answer, `busy` the activity in words while it is answered."""
+    """Return a turn; `labels` is the user's label of its answer, `busy` the current activity while it is answered."""
     written = run.answer if run and turn.state is TurnState.ASKED else turn.answer
     return Markup(  # noqa: S704 - the templates escape
         TEMPLATES.get_template("chat/turn.html").render(
@@ -245,9 +245,9 @@ def _versions(turn: ChatTurn) -> dict[str, object] | None:
 def turns_html(
     turns: Sequence[ChatTurn], runs: Mapping[str, Run], labels: Mapping[str, bool], earlier: int = 0
 ) -> Markup:
-    """Return finished turns, below a button for the `earlier` ones, if there are any.
+    """Return finished turns, below a button for the `earlier` ones, if any.
 
-    `runs`, and the labels of their answers (`labels`), are by the run's id.
+    `runs`, and the labels of their answers (`labels`), are keyed by run id.
     """
     before = TEMPLATES.get_template("chat/earlier_turns.html").render(number=earlier) if earlier else ""
     return Markup(before) + Markup("").join(  # noqa: S704 - the templates escape

@@ -1,1 +1,1 @@
-"""The server of the app: its launch, its access checks, and the hand-over of files from later starts."""
+"""The server of the app: its launch, its access checks, and files handed over by later starts."""

@@ -1,4 +1,4 @@
-"""A web page that says why localcrag could not start, for starts without a terminal."""
+"""A web page that explains why localcrag could not start, for starts without a terminal."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _FailedStartServer(ThreadingHTTPServer):
     daemon_threads = True
 
     def server_bind(self) -> None:
-        # HTTPServer would look up the name of this computer, which the egress guard refuses.
+        # HTTPServer would look up this computer's name, which the egress guard refuses.
         TCPServer.server_bind(self)
         self.server_name, self.server_port = HOST, self.server_address[1]
 
@@ -45,7 +45,7 @@ def show(message: str) -> None:
             shown.set()
 
         def log_message(self, *_arguments: object) -> None:
-            """Print nothing, since the terminal already shows the message."""
+            """Print nothing, because the terminal already shows the message."""
 
     with _FailedStartServer((HOST, 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -1,9 +1,10 @@
 """The checks around Gradio's server: open addresses, request bodies, and the page itself.
 
-`guarded` puts the checks that the API has, too (middleware.py), around checks that are particular to Gradio:
-`RequestBodies` limits the size, number and rate of requests, and refuses those that name files that were not uploaded.
-`IndexPage` removes references to other hosts from the page, and adds a nonce to its scripts. Gradio's own addresses
-serve no files: pictures and chats come as text, and exported collections have an address of their own (handoff.py).
+`with_access_checks` puts the checks that it shares with the API (middleware.py) around checks for Gradio only:
+`RequestBodies` limits the size, number and rate of requests, and refuses requests that name files that were not
+uploaded. `IndexPage` removes references to other hosts from the page, and adds a nonce to its scripts. Gradio's own
+addresses serve no files: pictures and chats come as text, and exported collections have a separate address
+(handoff.py).
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from localcrag.interfaces.page.server.handoff import DownloadRoute, HandoffRoute
 
 
 def all_uploaded(payload: Any, uploads: Path) -> bool:
-    """Return whether every file that the content of a request names is in the folder of uploads."""
+    """Return whether all files that a request's content names are in the folder of uploads."""
     if isinstance(payload, dict):
         if isinstance(path := payload.get("path"), str) and not _uploaded(path, uploads):
             return False
@@ -42,7 +43,7 @@ def all_uploaded(payload: Any, uploads: Path) -> bool:
 
 def _uploaded(path: str, uploads: Path) -> bool:
     try:
-        # Links and dots are resolved first, since only the place where they lead counts.
+        # Resolve links and dots first, because only the place where they lead counts.
         real = Path(path).resolve(strict=True)
     except (OSError, ValueError):
         return False
@@ -62,20 +63,20 @@ def gradio_refusal(refusal: middleware.Refusal, scope: Scope) -> tuple[str, str]
 MAX_UPLOAD = 4_000_000_000
 """Largest upload of several files, in bytes; Gradio's max_file_size limits each file."""
 MIN_FREE = 500_000_000
-"""Bytes that uploads always leave free on the disk."""
+"""Minimum bytes that uploads must leave free on the disk."""
 UPLOADS_AT_ONCE = 16
-"""Uploads that are read at once."""
+"""Number of uploads that are read at once."""
 UPLOADS_PER_MINUTE = 600
-"""Uploads, each of up to 1,000 files, that are accepted within any 60 seconds: dropping files once is one upload."""
+"""Number of uploads, each of up to 1,000 files, accepted within any 60 seconds; dropping files once is one upload."""
 MAX_CONTENT_TYPE = 200
-"""Longest content type of an upload, in bytes; its boundary has at most 70 characters (RFC 2046, 5.1.1)."""
+"""Maximum bytes of an upload's content type; its boundary has at most 70 characters (RFC 2046, 5.1.1)."""
 UPLOAD = "/gradio_api/upload"
 MALFORMED = middleware.Refusal(400, "The request is not what localcrag’s page sends. Load the page again.")
 
 
 @dataclass(slots=True)
 class RequestBodies:
-    """Middleware that passes on POST requests whose bodies are like those that the page sends.
+    """Middleware that passes on POST requests only if their bodies look like the page's own requests.
 
     Small requests (clicks) are read at once; larger ones and uploads wait for a slot. `_waiting` counts all of them.
     """
@@ -141,8 +142,8 @@ class RequestBodies:
             await body.drain()
             await middleware.refuse(body.refusal, scope, send, gradio_refusal)
             return
-        # Gradio reads the upload itself, piece by piece. If the body is refused on the way, Gradio is told that the
-        # client has disconnected, its response is dropped, and the refusal is sent instead.
+        # Gradio reads the upload itself, piece by piece. If the body is refused during that, Gradio sees a disconnected
+        # client, its response is dropped, and the refusal is sent instead.
         started = False
 
         async def watched() -> Message:
@@ -177,16 +178,16 @@ def _rate_limited(left: float) -> middleware.Refusal:
     )
 
 
-# Previews for social networks, whose pictures are on other hosts, and the manifest of a web app, which does not exist.
+# Previews for social networks, whose pictures are on other hosts, and a web app manifest that does not exist.
 EXTERNAL_REFERENCES = re.compile(
     rb'<meta\b[^>]*\b(?:property="og:|name="twitter:)[^>]*>\s*|<link\b[^>]*rel="manifest"[^>]*>\s*'
 )
-# Gradio's configuration in the page contains names that a person chose, but < is written as \u003c in it, so that no
-# such text can begin a script and get the nonce.
+# Gradio's configuration in the page contains names chosen by the user, but it writes < as \u003c, so no such text can
+# begin a script and get the nonce.
 SCRIPT = re.compile(rb"<script\b")
 
-# Gradio 6.31 counts the seconds of its loading sign at every frame, and continues when the sign is gone: a tenth of a
-# core for as long as the page is open. This script lets functions that count seconds run once a second.
+# Gradio 6.31 counts the seconds of its loading sign at every frame, and continues when the sign is gone: this takes a
+# tenth of a core for as long as the page is open. This script lets functions that count seconds run once a second.
 IDLE_SCRIPT = b"""<script>{
   const drawn = window.requestAnimationFrame.bind(window);
   const counts = (step) => /performance\\.now\\(\\).*\\/ ?1e3/.test(String(step));
@@ -195,7 +196,7 @@ IDLE_SCRIPT = b"""<script>{
 
 
 def clean_page(page: bytes, nonce: str) -> bytes:
-    """Return the page as it is served: without references to other hosts, and with the nonce in its scripts."""
+    """Return the page as served: without references to other hosts, and with the nonce in its scripts."""
     page = EXTERNAL_REFERENCES.sub(b"", page).replace(b"<head>", b"<head>" + IDLE_SCRIPT, 1)
     return SCRIPT.sub(b'<script nonce="%s"' % nonce.encode(), page)
 
@@ -211,7 +212,7 @@ class IndexPage:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        # Over loopback, compression only costs time; and the page has to be readable here to be changed.
+        # Over loopback, compression only costs time; besides, the page must be readable here to be changed.
         headers = [(name, value) for name, value in scope["headers"] if name.lower() != b"accept-encoding"]
         page = _Page(send) if scope["path"] == "/" and scope["method"] == "GET" else None
         await self.app({**scope, "headers": headers}, receive, page.take if page else send)
@@ -254,15 +255,15 @@ OPEN = middleware.addresses(
     ("POST", "/gradio_api/cancel"),
     ("POST", "/gradio_api/upload"),
     ("GET", "/gradio_api/upload_progress"),
-    # A file made for download, once, at an address that cannot be guessed (handoff.py).
+    # A file made for download, once, from an address that cannot be guessed (handoff.py).
     ("GET", r"/localcrag/made/[A-Za-z0-9_-]{32}"),
-    # A later start hands in files; it has to know the token (handoff.py).
+    # A later start hands over files; it must know the token (handoff.py).
     ("POST", "/localcrag/open"),
 )
 """Open addresses; all others are answered with 404.
 
-Gradio has some seventy (proxies, files, recordings, sharing, editing with an assistant, …). Those that localcrag does
-not need are closed, so that their bugs cannot be reached.
+Gradio has about seventy addresses (proxies, files, recordings, sharing, editing with an assistant, …). Addresses that
+localcrag does not need are closed, so that their bugs cannot be reached.
 """
 
 Inner = Callable[[ASGIApp], ASGIApp]
@@ -270,7 +271,7 @@ Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
 def with_access_checks(app: ASGIApp, port: int, uploads: Path, inner: Inner = IndexPage) -> ASGIApp:
-    """Return the app behind its access checks; `inner` wraps the app directly, inside all of them."""
+    """Return the app behind its access checks; `inner` wraps the app directly, inside all other checks."""
     inside = RequestBodies(inner(app), uploads)
     return middleware.ResponseHeaders(
         middleware.AccessChecks(
@@ -282,16 +283,16 @@ def with_access_checks(app: ASGIApp, port: int, uploads: Path, inner: Inner = In
 def lifespan(port: int, uploads: Path, token: str, take: Take, made: DownloadFiles) -> Lifespan:
     """Return a lifespan that installs the access checks when Gradio's server starts.
 
-    `take` gets the files that are handed in with the `token`, and the files of `made` can be downloaded.
+    `take` gets the files that are handed over with the `token`; the files in `made` can be downloaded.
 
-    Gradio makes its app within `launch`, and wraps its own middleware around any that it is given. When the lifespan
-    begins, that stack is complete, so the checks are put around it as a whole.
+    Gradio creates its app within `launch`, and wraps its own middleware around any given middleware. When the lifespan
+    begins, that stack is complete, so the checks go around the whole stack.
     """
 
     @asynccontextmanager
     async def put_up(app: FastAPI) -> AsyncIterator[None]:
         if app.middleware_stack is None:
-            raise RuntimeError("The server of the page started without its stack: its doors cannot be put up.")
+            raise RuntimeError("Gradio started without its middleware, so the access checks cannot be installed.")
 
         def inner(inside: ASGIApp) -> ASGIApp:
             return DownloadRoute(HandoffRoute(IndexPage(inside), token, take), made)

@@ -1,6 +1,6 @@
-"""Files that enter and leave the app outside of Gradio: from later starts, and made for download.
+"""Files that enter and leave the app outside Gradio: from later starts, and for download.
 
-`HandoffRoute` takes files that a later start of localcrag hands over; that start has to know the token. `DownloadRoute`
+`HandoffRoute` accepts files that a later start of localcrag hands over; that start must know the token. `DownloadRoute`
 serves exported files, each once. `Presence` opens the app's window and keeps the process alive until its end.
 """
 
@@ -34,7 +34,7 @@ Take = Callable[[HandOver], None]
 
 @dataclass(frozen=True, slots=True)
 class HandoffRoute:
-    """Middleware that gives files from a later start to `take`, if it has the token, and passes other requests on."""
+    """Middleware that gives a later start's files to `take`, if it has the token, and passes on other requests."""
 
     app: ASGIApp
     token: str
@@ -66,7 +66,7 @@ GONE = Refusal(404, "This file was fetched already, or localcrag has been starte
 
 
 class DownloadRoute:
-    """Middleware that serves files that were made for download, and passes other requests on."""
+    """Middleware that serves files made for download, and passes on other requests."""
 
     def __init__(self, app: ASGIApp, files: DownloadFiles) -> None:
         self._app, self._files = app, files
@@ -88,19 +88,19 @@ class DownloadRoute:
 
 
 CHECK_INTERVAL = 0.2
-"""Seconds between two checks whether the window is still open."""
+"""Seconds between two checks of whether the window is still open."""
 
 
 class Presence:
-    """The running app as a person sees it: its window, the files handed to it, and its end."""
+    """The running app as the user sees it: its window, the files handed over to it, and its end."""
 
     def __init__(self, app: App, window: PageWindow, collection: str) -> None:
-        """Create it; files handed in before a person has opened a collection are added to `collection`."""
+        """Create it; files that arrive before the user has opened a collection are added to `collection`."""
         self._app, self._window, self._collection = app, window, collection
         self._ends = threading.Event()
 
     def begin(self, handed: HandOver, *, shows: bool) -> None:
-        """Add the files that this start was given, and open the page if `shows`."""
+        """Add the files given to this start, and open the page if `shows` is set."""
         try:
             self.add(handed)
         except LocalcragError as error:

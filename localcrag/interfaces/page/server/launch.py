@@ -26,21 +26,21 @@ from localcrag.records.errors import SettingsError
 from localcrag.settings import Settings
 
 FIRST_PORT, PORTS_TRIED = 7860, 50
-"""The first port that is tried, and the number of ports, in order."""
+"""The first port to try, and the number of consecutive ports to try."""
 SYSTEM_FONTS = ["system-ui", "-apple-system", "Segoe UI", "Roboto", "Helvetica Neue", "sans-serif"]
 LARGEST_UPLOAD = "500mb"
 """Largest file that can be uploaded, as Gradio's max_file_size."""
 MAX_THREADS = 250
-"""Threads in which handlers run; Gradio's default is 40."""
+"""Number of threads in which handlers run; Gradio's default is 40."""
 MAX_CONNECTIONS = 8_192
-"""Open connections and files that the process asks the system for."""
+"""Number of open connections and files that the process requests from the system."""
 MAX_QUEUED = 2_000
-"""Events that may wait at once; beyond that, the page is told to try again later."""
+"""Maximum number of waiting events; beyond that, the page is told to try again later."""
 POLL_INTERVAL, PROGRESS_POLL_INTERVAL = 0.02, 1.0
-"""Seconds between two looks of an idle Gradio for events, and for progress bars, which localcrag does not use.
+"""Seconds between two checks of an idle Gradio for events, and for progress bars, which localcrag does not use.
 
-Gradio's own are 0.05 and 0.1 on Windows, and 0.001 and 0.01 elsewhere, which costs a twentieth of a core day and night
-on an idle server.
+Gradio's defaults are 0.05 and 0.1 on Windows, and 0.001 and 0.01 elsewhere, which costs an idle server a twentieth of a
+core all the time.
 """
 
 
@@ -55,9 +55,9 @@ def launch(
 ) -> None:
     """Serve the app until it is interrupted, a later start asks it to quit, or its own window is closed.
 
-    With `window`, the app opens in a window of its own if there is a Chromium, else in a tab of the browser. `instance`
-    is the data folder's first instance if that is claimed already; without it, it is claimed here unless another
-    process has it. The files of `handed` are added at once. Raises SettingsError if the port is taken.
+    With `window`, the app opens in its own window if a Chromium is installed, otherwise in a browser tab. `instance` is
+    the data folder's first instance if that is already claimed; otherwise it is claimed here, unless another process
+    has it. The files of `handed` are added at once. Raises SettingsError if the port is taken.
     """
     if not settings.debug:
         process.hide_error_messages()
@@ -76,7 +76,7 @@ def launch(
     closing = threading.Event()
     warming = warm_up_in_background(assembly, closing=closing.is_set)
     idle = IdleModelUnloader(assembly.models, assembly.current_settings).begin()
-    # If another process is the first instance, later starts hand their files to that one, not to this.
+    # If another process is the first instance, later starts hand their files over to that one.
     if instance or first.claim():
         first.tell(InstanceAddress(port, token))
     try:
@@ -93,13 +93,14 @@ def launch(
         assembly.close()
         first.release()
     if warming.is_alive():
-        # torch aborts a process that ends while it loads a model. Everything is closed already, so exiting is safe.
+        # torch aborts a process that ends while it loads a model. Everything is already closed, so exiting is safe.
         os._exit(0)
 
 
 def _serve(page: gr.Blocks, port: int, lifespan: guards.Lifespan) -> None:
-    """Start the server, in threads of its own."""
-    # Positions in the queue are not shown anywhere. Sent at every change, a thousand calls would be a million messages.
+    """Start the server, in separate threads."""
+    # Nothing shows positions in the queue. If they were sent at every change, a thousand calls would cause a million
+    # messages.
     page.queue(default_concurrency_limit=4, max_size=MAX_QUEUED, status_update_rate=10)
     # Gradio has no setting for these.
     page._queue.sleep_when_free, page._queue.progress_update_sleep_when_free = POLL_INTERVAL, PROGRESS_POLL_INTERVAL
@@ -119,31 +120,31 @@ def _serve(page: gr.Blocks, port: int, lifespan: guards.Lifespan) -> None:
             primary_hue="teal", neutral_hue="zinc", font=SYSTEM_FONTS, font_mono=["ui-monospace", "monospace"]
         ),
         css_paths=[HERE / "style.css"],
-        # Tabs whose components' contents are kept in memory, even after they are closed. Gradio's default is 10,000.
+        # Number of tabs whose contents are kept in memory, even after they are closed. Gradio's default is 10,000.
         state_session_capacity=MAX_TABS,
         enable_monitoring=False,
         run_history=False,
         mcp_server=False,
         pwa=False,
-        # Each tab that shows progress uses a thread, so Gradio's own 40 would not be enough.
+        # Each tab that shows progress uses a thread, so Gradio's default of 40 would not be enough.
         max_threads=MAX_THREADS,
         app_kwargs={"lifespan": lifespan},
     )
 
 
 def _raise_connection_limit() -> None:
-    """Raise the limit on open connections as far as the system allows: each open tab needs two."""
+    """Raise the limit on open connections as far as the system allows, because each open tab needs two."""
     if sys.platform != "win32":
         import resource  # noqa: PLC0415 - the module does not exist on Windows
 
-        # Only the soft limit is raised, up to the hard limit, which needs no rights.
+        # Only the soft limit is raised, up to the hard limit, which needs no special rights.
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         wanted = MAX_CONNECTIONS if most == resource.RLIM_INFINITY else min(most, MAX_CONNECTIONS)
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, most))
 
 
 def _reset_uploads(uploads: Path) -> None:
-    """Remove uploaded files that an earlier process may have left, and make the folder readable for this user only."""
+    """Remove uploaded files left by an earlier process, and make the folder readable only by this user."""
     shutil.rmtree(uploads, ignore_errors=True)
     uploads.mkdir(parents=True, exist_ok=True, mode=0o700)
 

@@ -1,1 +1,1 @@
-"""The settings' screen: answers, web search, models, stored data, past questions, and labels."""
+"""The settings screen: answers, web search, models, stored data, past questions, and labels."""

@@ -1,6 +1,6 @@
-"""Settings of how questions are answered: preset, policy, strictness, refiner and conflict rule.
+"""Settings for answering questions: preset, policy, strictness, refiner and conflict rule.
 
-`LiveFields` keeps the fields of all settings up to date: it shows the active values whenever the page or the settings'
+`LiveFields` keeps the fields of all settings up to date: it shows the active values whenever the page or the settings
 screen is opened.
 """
 
@@ -28,8 +28,8 @@ from localcrag.text.translation import gettext as _
 class LiveFields:
     """The fields of the settings, each with a function that returns its active value for a collection.
 
-    The page is built only once: without this, a reload would show the values of when the server was started. Another
-    tab or a command may have changed them since.
+    The page is built only once: without this class, a reload would show the values from the server's start. Another tab
+    or a command may have changed them since.
     """
 
     def __init__(self) -> None:
@@ -43,11 +43,11 @@ class LiveFields:
     def wire(self, page: gr.Blocks, top: gr.HTML, collection: gr.Dropdown) -> None:
         """Update the fields when the page is loaded, a collection is chosen, or `top` opens the settings."""
         fields = list(self._fields)
-        # Without preprocessing, a number in a field that is out of bounds is replaced instead of raising an error.
+        # Without preprocessing, a number that is out of bounds is replaced instead of raising an error.
         event: dict[str, Any] = {"inputs": [collection, *fields], "outputs": fields, "preprocess": False} | PRIVATE
         # While the page loads, a chat may choose another collection; then only the last event counts.
         gr.on([page.load, collection.change], self.read, trigger_mode="always_last", **event)
-        # This handler comes first: after another one, it would get the text that a person has begun to type, and
+        # This handler comes first: after another handler, it would get text that the user has begun to type, and
         # replace it.
         opened = top.select(self.read, **event | QUEUED)
         for handler, inputs, outputs in self._further:
@@ -61,7 +61,7 @@ class LiveFields:
         self._further.append((handler, inputs, outputs))
 
     def read(self, collection: str, *shown: Any) -> list[Any]:
-        """Return the active values; a field that shows its value already is skipped, so as not to disturb typing."""
+        """Return the active values; a field that already shows its value is skipped, so as not to disturb typing."""
         values = [value(collection) for value in self._fields.values()]
         return [gr.skip() if was == now else now for was, now in zip(shown, values, strict=True)]
 
@@ -122,7 +122,7 @@ def describe_limits(past: PastQuestions, collection: str) -> str:
 
 
 def describe_changes(past: PastQuestions, before: Preset, after: Preset, collection: str) -> str:
-    """Return a sentence on what another preset would change for past questions; an empty text if there are none."""
+    """Return a sentence on what another preset would change for past questions; "" if there are none."""
     try:
         found = past.explore_preset(before, after, collection)
     except LocalcragError as error:
@@ -167,7 +167,7 @@ CONFLICT_RULES = {
 
 
 def answer_settings(in_use: CurrentSettings, in_force: LiveFields) -> gr.Dropdown:
-    """Create the fields for the steps of answering; return the field of the policy."""
+    """Create the fields for the steps of answering; return the policy field."""
     settings = in_use.now
     with gr.Column(elem_id="lc-how"):
         policy = gr.Dropdown(
@@ -224,7 +224,7 @@ def _reader(in_use: CurrentSettings, name: str) -> Callable[[str], Any]:
 
 
 def _field_value(settings: Settings, name: str) -> Any:
-    """Return a setting as its field shows it; a policy that comes from the preset is shown as ""."""
+    """Return the value for a settings field; "" for the policy if the preset decides it."""
     if name == "policy" and name not in settings.model_fields_set:
         return ""
     return settings.model_dump(mode="json", include={name})[name]
@@ -232,7 +232,7 @@ def _field_value(settings: Settings, name: str) -> Any:
 
 def _saver(in_use: CurrentSettings, name: str) -> Any:
     def save(value: Any) -> None:
-        # Gradio reports a dropdown's value also when it loses the focus.
+        # Gradio also reports a dropdown's value when it loses the focus.
         if value == _field_value(in_use.now, name):
             return
         in_use.change(**{name: None if value == "" else value})

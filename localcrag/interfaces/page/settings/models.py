@@ -1,4 +1,4 @@
-"""Settings of the models: which are in use, downloads, model servers, and the hardware."""
+"""Settings for models: which are in use, downloads, model servers, and the hardware."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class ModelsTab:
     def wire(self, event: Any) -> None:
         """Show the progress of downloads and re-indexing after an event."""
         downloaded = event.success(self.follow, None, [self.listing], **PARALLEL)
-        # A downloaded embedding model may begin to re-index documents, so that this is followed after downloads, too.
+        # A downloaded embedding model may start re-indexing, so this is followed after downloads as well.
         for before in (event, downloaded):
             before.success(self.follow_embeddings, None, [self.listing], **PARALLEL)
 
@@ -106,7 +106,7 @@ class ModelsTab:
     def follow_embeddings(self) -> Iterator[str]:
         """Yield the list while collections are re-indexed."""
         for items in self.embeddings.follow():
-            # Without collections to re-index, the list would be the same as the one that `follow` has yielded.
+            # Without collections to re-index, the list would be the same as the one that `follow` yielded.
             yield self.listed() if items else gr.skip()
 
     def get(self, event: gr.EventData) -> str:
@@ -128,7 +128,7 @@ class ModelsTab:
         return save
 
     def do(self, event: gr.EventData) -> str:
-        """Handle a button of the list: use, download or cancel a model, agree to a server, or re-index."""
+        """Handle a button of the list: use, download or cancel a model, approve a server, or re-index."""
         name = str(event.name)
         match str(event.what):
             case "agree":
@@ -150,13 +150,13 @@ class ModelsTab:
         return self.listed()
 
     def _give_own(self, collection: str, embedder: str) -> None:
-        """Give a collection an embedding model of its own ("" for the one in use), and re-index it if needed."""
+        """Give a collection its own embedding model ("" for the current one), and re-index it if needed."""
         self._assembly.collection_settings.set_embedder(embedder or None, collection)
         if collection in self._assembly.collections.embedders.to_reindex():
             self.embeddings.reindex(collection)
 
     def look(self, address: str, key: str) -> tuple[str, str, str]:
-        """Look for models at an address, or on this computer if it is empty, and list them; keep the key, if any."""
+        """Find models at an address, or on this computer if it is empty, and list them; store the key, if any."""
         servers = self._assembly.library.servers
         try:
             if key.strip() and address.strip():

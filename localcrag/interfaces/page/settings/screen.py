@@ -1,7 +1,7 @@
-"""The settings' screen as a whole, and the language of the page.
+"""The whole settings screen, and the language of the page.
 
 The page is built in English, because English texts are the keys of the catalogues. When a language is chosen,
-`PageLanguage` replaces the texts of the components; a page that is open shows them once it is loaded again.
+`PageLanguage` replaces the texts of the components; an open page shows them after a reload.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class PageLanguage:
 
     @cached_property
     def _english(self) -> list[tuple[Any, str, Any]]:
-        # Cached at the first call, which is made when the page is complete and still in English.
+        # Cached on the first call, which happens when the page is complete and still in English.
         return [(block, name, text) for block in self._page.blocks.values() for name, text in _texts(block)]
 
     def speak(self, language: str) -> None:
-        """Switch the app to a language; the page shows it when it is loaded next."""
+        """Switch the app to a language; the page shows it the next time it is loaded."""
         english = self._english
         translation.choose(language)
         for block, name, text in english:
@@ -117,5 +117,5 @@ class SettingsScreen:
 
 
 def _tab(name: str) -> gr.Column:
-    # Gradio's own tabs are not used: on a narrow screen they hide the tabs that do not fit behind an unlabelled button.
+    # Gradio's own tabs are not used: on a narrow screen they hide tabs that do not fit behind an unlabelled button.
     return gr.Column(elem_id=f"lc-tab-{name}", elem_classes="lc-tab")

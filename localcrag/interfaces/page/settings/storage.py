@@ -25,7 +25,7 @@ from localcrag.text.translation import gettext as _
 from localcrag.text.translation import gettext_noop, ngettext
 
 ATTEMPTS = 20
-"""Connections that are listed, made or refused; `localcrag privacy --last N` shows more."""
+"""Number of connections to list, allowed or refused; `localcrag privacy --last N` shows more."""
 
 
 class StorageSettings:
@@ -63,7 +63,7 @@ class StorageSettings:
     def listed(self, text: str = "", *, wrong: str = "", reload: bool = False) -> str:
         """Return the overview of stored data, below a message (`text`) or an error (`wrong`).
 
-        With `reload`, the browser reloads the page, because all of its data has changed.
+        With `reload`, the browser reloads the page, because all its data has changed.
         """
         assembly, collections = self._assembly, self._assembly.collections
         folder, names, servers = assembly.settings.data_dir.absolute(), collections.names(), outgoing(assembly)
@@ -95,7 +95,7 @@ class StorageSettings:
                 path = self._assembly.storage.back_up().path
                 return self.listed(_("Everything was backed up to %(name)s, in the data folder.", name=path.name))
             case "restore":
-                # The backup is looked up by its name, so that no file outside the folder of backups can be read.
+                # The backup is looked up by name, so that no file outside the backup folder can be read.
                 copies = {path.name: path for path in self._assembly.storage.backups.glob("*.sqlite3")}
                 if copy := copies.get(str(event.name)):
                     self._assembly.storage.restore(copy)
@@ -159,7 +159,7 @@ def web_settings(
             if changes:
                 in_use.change(**changes)
             if not fixed:
-                # The mode is stored even if it is active already: a preset that is chosen later must not change it.
+                # Store the mode even if it is already active: a preset chosen later must not change it.
                 collection_settings.set_web_mode(WebMode(chosen), of)
         except LocalcragError as error:
             return renderers.message(str(error))

@@ -21,11 +21,11 @@ from localcrag.runs.threshold_explorer import STEP, Exploration, slider_threshol
 from localcrag.text.translation import gettext as _
 
 CHANGES_SHOWN = 12
-"""Questions that are listed at most."""
+"""Maximum number of questions to list."""
 HISTOGRAM_WIDTH = 320
 """Width of the histogram, in units of the picture."""
 LABEL_ROOM = 0.2
-"""Share of the histogram's width that a threshold's label takes."""
+"""Share of the histogram's width that a threshold's label takes up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class ThresholdMark:
 
     @property
     def label_x(self) -> float:
-        """The position of the label, in units of the picture: a little off the line if it is next to it."""
+        """The position of the label, in units of the picture: slightly off the line if it is next to it."""
         return self.x + {"start": -2.0, "end": 2.0}.get(self.anchor, 0.0)
 
 
@@ -52,7 +52,7 @@ def exploration(found: Exploration) -> str:
     """Return the histogram of best relevances with the thresholds, and the actions under both sets of thresholds."""
     then, now = found.then, found.now
     highest = max((bar.number for bar in found.histogram), default=0) or 1
-    # The lower threshold's label ends at its line and the upper one's begins at its own, so they never overlap.
+    # The lower threshold's label ends at its line, and the upper one's begins at its line, so they never overlap.
     marks = [
         *(
             ThresholdMark(_("now"), before, now=True)
@@ -71,7 +71,7 @@ def exploration(found: Exploration) -> str:
         marks=marks,
         rows=[
             (_("now"), found.actions_now, found.web_rate_now),
-            (_("then"), found.actions_then, found.web_rate_then),
+            (_("new"), found.actions_then, found.web_rate_then),
         ],
     )
 
@@ -123,8 +123,8 @@ class ThresholdExplorer:
             results = self._shown(self._explored(high, low, rule, of), of)
         except LocalcragError as error:
             results = renderers.message(str(error)), ""
-        # Equal values mean that one slider was moved past the other and took it along, so both are set. Otherwise they
-        # are left alone, since one may be under the pointer.
+        # Equal values mean that one slider was moved past the other and took it along, so both are set. Otherwise both
+        # stay unchanged, because one may be under the pointer.
         return *((high, low) if high == low else (gr.skip(), gr.skip())), *results
 
     def in_force(self, of: str) -> tuple[Any, ...]:

@@ -74,7 +74,7 @@ def test_the_rule_is_chosen_on_the_page_and_the_losing_side_is_marked(
             card = page.locator("#lc-panel .lc-conflict")
             expect(card.locator(".lc-lost")).to_contain_text("left out")
             expect(card.locator(".lc-lost")).to_contain_text("195 euros")
-            expect(card).to_contain_text("the newer counts, 2026-03-01 against 2019-05-02")
+            expect(card).to_contain_text("the newer source takes precedence, 2026-03-01 against 2019-05-02")
             expect(page.locator("#lc-panel .lc-sources li")).to_have_count(1)
             expect(page.locator("#lc-chat")).not_to_contain_text("disagree")
             page.screenshot(path=screens / "conflict-newer.png")
