@@ -54,7 +54,7 @@ class WaitingConsent:
             self._decision.set_result(query)
 
     def end(self) -> None:
-        """Stop waiting. A decision that was made before still counts."""
+        """Stop waiting. A decision that was already made still counts."""
         self._decision.cancel()
 
 
@@ -195,7 +195,7 @@ class Conversations:
     """The questions of all chats, at most one in progress per chat."""
 
     def __init__(self, chats: ChatStore, ask: Ask, any_unloaded: Callable[[], bool] = lambda: False) -> None:
-        """`any_unloaded` says whether a question has to load the models first."""
+        """Prepare the conversations; `any_unloaded` returns whether a question has to load the models first."""
         self._chats, self._ask, self._any_unloaded = chats, ask, any_unloaded
         self._lock = threading.Lock()
         self._models = AnswerQueue()

@@ -95,7 +95,7 @@ def make_web_document(passage: GradedPassage) -> WebDocument:
 
 
 def free_name(document: WebDocument, taken: Container[str]) -> str:
-    """Return the name of the document, numbered if it is taken."""
+    """Return the name of the document, with a number if it is taken."""
     stem = document.name.removesuffix(".md")
     names = itertools.chain([document.name], (f"{stem} {number}.md" for number in itertools.count(2)))
     return next(name for name in names if name not in taken)

@@ -99,7 +99,7 @@ def examine_stored(assembly: Assembly) -> Iterator[Finding]:
 
 
 def _log_file(settings: Settings) -> str:
-    """Return where the log file is, and its last errors."""
+    """Return the location of the log file, and its last errors."""
     path = settings.data_dir / log_file.FOLDER / log_file.NAME
     if not path.is_file():
         return f"{path}: nothing was logged yet"
@@ -365,7 +365,7 @@ def _rebuild_indexes(live: sqlite3.Connection) -> bool:
 
 
 def _repair_collection(assembly: Assembly, name: str) -> str:
-    """Chunk documents again that lost their chunks, and rebuild the index of a collection on this computer."""
+    """Chunk documents that lost their chunks again, and rebuild the index of a collection on this computer."""
     cut = _recut(assembly, name)
     index = assembly.collections.index(name)
     index.refresh()

@@ -236,7 +236,7 @@ def finish_task(one: UploadTask, own: Sequence[IngestResult], within: Sequence[I
 PAUSE_SECONDS = 0.2
 """Seconds between two checks of whether a question is still being answered."""
 MAX_RESULTS = 20
-"""Number of recognised documents that a row names, the latest ones."""
+"""Maximum number of recognised documents that a row names, the latest ones."""
 Ingest = Callable[[Sequence[Upload] | GrowingUploads, str], Generator[IngestEvent, None, None]]
 """Adds files to a collection."""
 ReadScans = Callable[[str, Callable[[], None]], Generator[IngestEvent, None, None]]
@@ -401,7 +401,7 @@ class Uploads:
         return dataclasses.replace(one, state=TaskState.DONE)
 
     def _recognised(self, one: UploadTask, tell: UpdateTask[UploadTask]) -> UploadTask:
-        """Recognise the scans of a collection. If cancelled, it ends within a few lines; pages already read stay."""
+        """Recognise a collection's scans. If cancelled, it ends within a few lines; finished pages stay."""
         now = one
 
         def go_on() -> None:

@@ -60,7 +60,8 @@ _POLITE = re.compile(
     r"i understand|no worries|hi|hello)\b[\s,.!]*(?:that(?:'s| is)? (?:helps?|good|fine|great|all)[\s,.!]*)?"
 )
 _DEFINITION = re.compile(r"(?i)^(?:what|who)(?:['’]s| is| are| was| were) (?:an? )?[\w-]+\W*$")
-"""Questions for which one content word is enough; "What is the price?" asks about the price of something."""
+"""Questions in which one content word is enough; by contrast, "What is the price?" asks about the price of
+something."""
 _OPENS = re.compile(r"(?i)^(?:and|but|so|or|then|also|(?:the )?same(?!-)|more(?! than)|what about|how about)\b")
 
 _BE = r"(?:is|are|was|were|be|been|isn't|aren't|will|would|should|can|could|may|might)"
@@ -102,7 +103,7 @@ _IMPERSONAL = re.compile(
     rf"|\bth(?:is|ese) (?:\w+ )?(?:{_PERIOD_WORDS}|{DAY}|{MONTH})(?:'s|s)?\b"
 )
 _NOT = re.compile(r"(?i)\bnot\b|n't\b|\bcant\b")
-"""Words before "any more" that give it the sense of “no longer” instead of “further ones”."""
+"""Words before "any more" that make it mean “no longer” instead of “further ones”."""
 _PERSONAL = r"(?:it|they|he|him|she|this|these|those|there|ones)"
 _POSSESSIVE = r"(?:its|their|theirs|them|his|her|hers)"
 _WITHIN_A_CLAUSE = re.compile(rf"(?i)\b{_POSSESSIVE}\b")
@@ -134,7 +135,7 @@ _FIRST_PERSON_QUESTION = re.compile(
     r"(?i)\b(?:do|did|must|may|might|can|could|should|shall|will|would|am|are|was|were|have) (?:i|we) "
     r"(?!(?:do|need|get)\b)\w+"
 )
-"""Forms of “do I”: “When must I be quiet?” has one content word and may well be complete."""
+"""Forms of “do I”: “When must I be quiet?” has only one content word but may be complete."""
 _PEOPLE_IN_GENERAL = re.compile(r"(?i)\bthey\b(?=.*\b(?:me|us|my|our|your?)\b)")
 
 

@@ -143,7 +143,7 @@ def no_aliases(documents: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
 
 
 def add_aliases(events: Flow[None], document_aliases: DocumentAliases) -> Flow[None]:
-    """Yield these events with all names of the documents in their sources. Raises StoreError."""
+    """Yield these events, adding all names of the documents to their sources. Raises StoreError."""
     with closing(events):
         for event in events:
             if isinstance(event, Refined | Computed):

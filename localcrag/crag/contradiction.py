@@ -346,7 +346,7 @@ _PREPOSITIONS = frozenset(
     "out outside over per since through to toward under until upon via with within without".split()
 )
 _RELATIONS = frozenset("above after before below except off on outside since under until without".split())
-"""Prepositions that reverse a statement; the others are often a matter of wording."""
+"""Prepositions that reverse a statement; other prepositions often differ only in wording."""
 _CONDITION = re.compile(r"(?i)\b(?:if|unless|when|whenever|while|where|except|only|provided|otherwise)\b")
 _PRONOUN = re.compile(r"(?i)\W*(?:it|this|that|these|those|they|he|she|there|its|their|his|her|such)\b")
 _NEGATION = re.compile(r"(?i)\b(?:not|never|cannot|no)\b|n['’]t\b")
@@ -551,7 +551,7 @@ def _name_words(statement: _Statement) -> frozenset[str]:
 
 
 def _relations(text: str) -> frozenset[str]:
-    """Return the prepositions that reverse the statement; in other languages all its prepositions, to be safe."""
+    """Return the prepositions that reverse the statement; in other languages all prepositions, to be safe."""
     reversing = _prepositions() if current_lexicon() else _RELATIONS
     return frozenset(word.lower() for word in _WORD.findall(text)) & reversing
 

@@ -164,7 +164,7 @@ faster."""
 
 
 def evaluate(question: str, found: Sequence[Passage], context: Context) -> Flow[tuple[GradedPassage, ...]]:
-    """Yield Evaluated, and return the best k passages with their grades; warn of scores that are not calibrated."""
+    """Yield Evaluated, and return the best k passages with their grades; warn if scores are not calibrated."""
     yield from _calibration_warnings(context)
     clock = context.clock("evaluate")
     if context.steps.evaluate:
@@ -179,7 +179,7 @@ def evaluate(question: str, found: Sequence[Passage], context: Context) -> Flow[
 
 
 def decide(query: str, passages: Sequence[GradedPassage], context: Context) -> Flow[Action]:
-    """Yield Decided, and return the action; `query` is the text that the documents were last searched for."""
+    """Yield Decided, and return the action; `query` is the last query to the documents."""
     if not context.steps.evaluate:
         return Action.AMBIGUOUS
     clock = context.clock("decide")

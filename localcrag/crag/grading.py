@@ -138,7 +138,7 @@ def is_scored(passages: Sequence[GradedItem]) -> bool:
 def graded(
     passage: Passage, *, logit: float, relevance: float, thresholds: Thresholds, reason: str | None = None
 ) -> GradedPassage:
-    """Return the passage with its relevance and the grade that follows from it."""
+    """Return the passage with its relevance and the resulting grade."""
     fields = {field.name: getattr(passage, field.name) for field in dataclasses.fields(Passage)}
     return GradedPassage(**fields, logit=logit, relevance=relevance, grade=grade(relevance, thresholds), reason=reason)
 
@@ -220,7 +220,7 @@ def prompt(question: str, text: str) -> list[Message]:
 
 
 def relevance(judgement: Judgement) -> float:
-    """Return the relevance of a judgement: 0.5 if it is ambiguous, and further from that the higher its confidence."""
+    """Return the relevance of a judgement: 0.5 if it is ambiguous, and further from 0.5 the higher its confidence."""
     sign = {Grade.CORRECT: 1, Grade.AMBIGUOUS: 0, Grade.INCORRECT: -1}[judgement.grade]
     return (1 + sign * judgement.confidence) / 2
 

@@ -76,7 +76,7 @@ NOT_REWRITTEN = {
 def rewrite_with_llm(
     what: Skill, messages: Sequence[Message], decoding: Decoding, context: Context, clock: Clock
 ) -> Flow[str]:
-    """Return the language model's text, or an empty string if it is not to be asked, or fails; warn of a failure."""
+    """Return the language model's text; "" if it must not be asked, or fails (then warn)."""
     if not context.rewrites(what):
         return ""
     try:

@@ -45,7 +45,7 @@ from localcrag.text.words import content_words, split_words
 
 
 def matching_documents(words: frozenset[str], context: Context) -> tuple[Document, ...]:
-    """Return the documents whose name or title has all of `words`; without words, every document that is searched.
+    """Return the documents whose name or title has all of `words`; without words, every searched document.
 
     Raises StoreError.
     """
@@ -182,7 +182,7 @@ SECTION_PASSAGES = 4
 
 
 def summarise(asked: AskedQuestion, context: Context) -> Flow[bool]:
-    """Answer a request to summarise documents. Return whether it was one. Raises ModelError, StoreError."""
+    """Answer a request to summarise documents. Return whether the question was one. Raises ModelError, StoreError."""
     words = summary_subject(asked.question)
     meant = matching_documents(words, context) if words is not None else ()
     if not meant:
@@ -325,7 +325,7 @@ class _Findings:
 
 
 def read_all(asked: AskedQuestion, context: Context) -> Flow[bool]:
-    """Answer from all passages if the user chose that or wants a summary. Return whether this was done.
+    """Answer from all passages if the user chose that, or asks for a summary. Return whether it did.
 
     For any other question it yields at most a warning that the reranker failed. Raises StoreError, and ModelError if a
     summary fails.
@@ -397,7 +397,7 @@ def _score_all(question: str, context: Context, clock: Clock) -> Flow[_Findings]
 def _grade_batch(
     question: str, ids: Sequence[int], vectors: Vectors, context: Context, clock: Clock
 ) -> Flow[list[GradedPassage]]:
-    """Return passages, each graded by the wording that fits it best. Raises ModelError and StoreError."""
+    """Return graded passages, each by the wording that fits it best. Raises ModelError and StoreError."""
     graded: dict[str, GradedPassage] = {}
     for wording, vector in zip(wordings(question), vectors, strict=True):
         found = chunk_passages(ids, wording, vector, context.parts.store)
@@ -422,7 +422,7 @@ def _progress(done: int, number: int, seconds: float) -> str:
 
 
 def _answer(asked: AskedQuestion, found: _Findings, context: Context, clock: Clock) -> Flow[None]:
-    """Yield the events of the pass and the answer: all lines of the sources that matter."""
+    """Yield the events of the pass and the answer: all relevant lines of the sources."""
     question = asked.standalone
     scope = replace(context.scope, read=found.read, whole=True)
     yield Retrieved((), StepCost("retrieve", 0.0), scope)

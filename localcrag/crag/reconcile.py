@@ -66,7 +66,7 @@ VERDICT = JsonAnswer(
 
 
 def contradicts(first: str, second: str, llm: LanguageModel, clock: Clock) -> bool:
-    """Return whether the language model finds a contradiction; the call is on the clock. Raises GenerationError."""
+    """Return whether the language model finds a contradiction; `clock` counts the call. Raises GenerationError."""
     written = clock.complete(llm, prompt(first, second), VERDICT.decoding)
     return VERDICT.read(written).verdict is Verdict.CONTRADICT
 
@@ -364,7 +364,7 @@ def _source_name(source: Source, rows: Sequence[SheetRow] = ()) -> str:
 
 
 def reconcile(refinement: Refinement, context: Context) -> Flow[tuple[Refinement, tuple[Conflict, ...]]]:
-    """Yield Reconciled if there is evidence of both sides; return the refinement that is left, and the conflicts."""
+    """Yield Reconciled if both sides have evidence; return the remaining refinement and the conflicts."""
     if not has_both_sides(refinement.evidence, refinement.sources):
         return refinement, ()
     yield StepStarted("reconcile", _("comparing your documents with the web"))

@@ -162,7 +162,7 @@ def retrieve(asked: AskedQuestion, context: Context) -> Flow[tuple[Passage, ...]
 
 
 def search_passages(query: str, question: str, context: Context) -> Flow[tuple[Passage, ...]]:
-    """Return the passages for `query`, to be judged by `question`; if the vector index fails, by full text alone.
+    """Return the passages for `query`, to be graded by `question`; if the vector index fails, by full text alone.
 
     Raises StoreError if full text fails as well.
     """

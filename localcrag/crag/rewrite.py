@@ -71,7 +71,7 @@ def key_words(question: str) -> str:
 def retry(
     question: str, known: tuple[GradedPassage, ...], action: Action, context: Context
 ) -> Flow[tuple[tuple[GradedPassage, ...], Action]]:
-    """Return the best passages of both attempts with their action, or those of the first if there is no second."""
+    """Return the best passages of both attempts with their action; without a second attempt, those of the first."""
     if action is Action.CORRECT or not context.settings.retry or not known or not is_scored(known):
         return known, action
     if context.budget.spent(NO_SECOND_SEARCH):

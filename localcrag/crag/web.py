@@ -174,7 +174,7 @@ def _sendable(query: str, web: WebSearch, settings: Settings) -> str | None:
 
 
 def _allowed(proposed: str, parts: WebParts, settings: Settings, clock: Clock) -> Flow[str | NotAsked]:
-    """Return the query that the person allows to be sent, or the reason why none may be."""
+    """Return the query that the user allows to be sent, or the reason why none may be sent."""
     if parts.consent is None:
         yield Warned(_(CONSENT_IMPOSSIBLE))
         return NotAsked.NO_ONE_TO_ASK
@@ -237,7 +237,7 @@ def _fulfil(answer: Future[WebAnswer], query: str, parts: WebParts) -> None:
 def search(
     question: str, local: Sequence[GradedPassage], ahead: SpeculativeSearch | None, context: Context
 ) -> Flow[tuple[tuple[GradedPassage, ...], WebUse]]:
-    """Yield Searched, and return graded web passages and how the web was used; both empty if it may not be asked."""
+    """Yield Searched, and return graded web passages and how the web was used; both empty if it may not be used."""
     web = context.web
     if web is None or (local and not is_scored(local)):
         return (), WebUse()

@@ -126,7 +126,7 @@ def fit(features: Floats, marks: Marks) -> Logistic:
 
 
 def predict(fitted: Logistic, features: Floats) -> Floats:
-    """Return the probabilities of rows by logit, cosine and overlap, shape (rows,)."""
+    """Return the probabilities of rows, computed from logit, cosine and overlap, shape (rows,)."""
     return fitted.probabilities(*features.astype(np.float32).T).astype(np.float64)
 
 
@@ -201,8 +201,8 @@ def choose(steps: list[ThresholdStep], default: float) -> float:
 FOLDS = 5
 """Number of folds of the cross-validation."""
 RESAMPLES = 1000
-"""Resamples of a bootstrap: the number that Efron and Tibshirani (1993, chapter 13) ask for in a percentile
-interval."""
+"""Number of resamples of a bootstrap: the number that Efron and Tibshirani (1993, chapter 13) recommend for a
+percentile interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,7 +269,7 @@ def calibrated_predictions(data: ScoredQuestions, calibration: FittedCalibration
 
 
 def cross_validated(data: ScoredQuestions, criterion: Criterion, seed: int) -> Predicted:
-    """Return cross-validated predictions: each question is predicted by a fit to others. Raises ValueError."""
+    """Return cross-validated predictions: each question is predicted by a fit to other questions. Raises ValueError."""
     relevances = np.zeros(len(data.marks))
     correct = np.zeros(len(data.own), dtype=bool)
     counted = data.counted
@@ -295,7 +295,7 @@ def _folds(there: Marks, seed: int) -> Iterator[tuple[Places, Places]]:
 def changes(
     data: ScoredQuestions, before: Predicted, after: Predicted, criterion: Criterion, seed: int
 ) -> tuple[FigureChange, ...]:
-    """Return each figure before and after, with the bootstrap interval of its change, over questions."""
+    """Return each figure before and after, with the interval of its change from a bootstrap over questions."""
     marks, counted = data.marks, data.counted
     there = data.there[counted]
     rows = [np.flatnonzero(data.questions == number) for number in range(len(data.own))]

@@ -172,12 +172,12 @@ def strip_precision(question: Question, run: Run) -> float | None:
 
 
 def strip_recall(question: Question, run: Run) -> float | None:
-    """Return the share kept of the strips that contain an accepted answer."""
+    """Return the share of the strips with an accepted answer that were kept."""
     return _share([kept for kept, good in _strips(question, run) if good])
 
 
 def support(_question: Question, run: Run) -> float | None:
-    """Return the share of the answer's sentences that evidence backs in full; None if the answer only quotes."""
+    """Return the share of the answer's sentences that evidence fully backs; None if the answer only quotes."""
     return _share([backing is Backing.SUPPORTED for _, backing in _judged(run)])
 
 

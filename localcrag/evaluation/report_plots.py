@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 WIDTH = 5.4
-"""Inches; a phone shows the plot at three quarters of this width, where 9 points can still be read."""
+"""Width in inches; a phone shows the plot at three quarters of this width, where 9 points are still legible."""
 INK, QUIET, LINE, FIRST, SECOND = (f"#00000{place}" for place in range(1, 6))
 _VARIABLES = {INK: "ink", QUIET: "quiet", LINE: "line", FIRST: "s1", SECOND: "s2"}
 """Placeholders for the page's CSS variables while matplotlib draws, because it knows none."""
@@ -149,7 +149,7 @@ _NOT_LOOKS = frozenset({"backend", "backend_fallback", "interactive", "toolbar",
 
 
 def _library() -> tuple[Any, type[Figure]]:
-    """Return matplotlib and its Figure, without leaving behind the font list that it writes when it is imported."""
+    """Return matplotlib and its Figure, and remove the font list that matplotlib writes on import."""
     with tempfile.TemporaryDirectory(prefix="localcrag-") as folder:
         ours = os.environ.setdefault("MPLCONFIGDIR", folder) == folder
         try:

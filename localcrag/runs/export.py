@@ -247,7 +247,7 @@ def training_lines(pairs: Sequence[TrainingPair]) -> tuple[str, ...]:
 def _question(
     answer: Label, kept: Circumstances, own: Sequence[Label], texts: Mapping[str, str], pin: Question | None
 ) -> tuple[Question | None, str]:
-    """Return the question that a labelled answer makes, or None and the reason why it makes none."""
+    """Return the question for a labelled answer, or None with the reason why there is none."""
     # The question as it was understood: a set's question has to make sense without the chat it came from.
     case = dataclasses.replace(pin or kept.case, question=answer.question, history=())
     if pin is None and not answer.good:

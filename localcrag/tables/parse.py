@@ -272,7 +272,7 @@ def _caption(before: Block | None, page: str) -> str:
 
 
 def _is_small(blocks: Sequence[Block]) -> bool:
-    """Return whether the blocks are at most a page number or the like."""
+    """Return whether the blocks are no more than a page number or the like."""
     return len(blocks) <= MOST_BETWEEN and all(
         block.kind in (BlockKind.LINE, BlockKind.PARAGRAPH) and block.end - block.start <= LONGEST_LINE_BETWEEN
         for block in blocks

@@ -233,7 +233,7 @@ def _nearby_words(reading: ParsedQuestion, condition: Condition) -> list[Word]:
 
 _OR = re.compile(r"(?i)\bor\b")
 _JOINS = re.compile(r"(?i)\W*(?:,|\bor\b|\band\b)[\W]*(?:\b(?:or|and|either)\b)?\W*")
-"""Words between two cells of a column that make both of them possible values."""
+"""Pattern for words between two cells of a column that make both cells possible values."""
 
 
 def add_cell_tests(reading: ParsedQuestion) -> bool:

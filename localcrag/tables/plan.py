@@ -89,7 +89,7 @@ def aggregates_one_row(plan: TablePlan) -> bool:
 
 
 def _is_label(plan: TablePlan, column: Column) -> bool:
-    """Return whether a column has a different name for each row: a word for the column then means the rows."""
+    """Return whether a column has a different name for each row, so that a word for the column means the rows."""
     names = column.kind in (ColumnKind.TEXT, ColumnKind.NAME) or (column.kind is ColumnKind.DATE and column.at == 0)
     return names and plan.known.is_unique(column)
 
@@ -213,7 +213,7 @@ def _extreme_plan(reading: ParsedQuestion) -> TablePlan | None:
 
 
 def _superlative_column(reading: ParsedQuestion, wanted: Superlative) -> Column | None:
-    """Return the column that a word like "cheapest" is about; None if that is unclear."""
+    """Return the column that a word like "cheapest" refers to; None if that is unclear."""
     known, words = reading.known, reading.free_words
     if wanted.dates:
         dates = known.columns_of_kind(ColumnKind.DATE, ColumnKind.TIME)

@@ -26,7 +26,8 @@ from localcrag.text.words import FUNCTION_WORDS
 _SPENT = re.compile(r"(?i)\b(?:spen[dt]|spending|expenses?|paid|costs?|expensive)\b")
 """Questions about spending."""
 BEFORE_NOUN = frozenset(("a", "all", "of", "the", "our", "is", "are", "was", "were"))
-"""Words that may be between "which" and the noun of a list; with others, the question asks for something else."""
+"""Words that may be between "which" and the noun of a list; any other word means that the question asks for
+something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +231,7 @@ def may_mean_groups(reading: ParsedQuestion, column: Column) -> bool:
 
 
 def _names_other_column(reading: ParsedQuestion, word: Word) -> bool:
-    """Return whether a word names another text column, about which there is no condition."""
+    """Return whether a word names another text column without a condition."""
     known, tested = reading.known, reading.tested
     others = [column for column in known.labels if column.at not in tested]
     return any(known.mention(column, [word]) >= EXACT for column in others) and not known.is_row(word.stem)

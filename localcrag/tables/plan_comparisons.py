@@ -103,7 +103,7 @@ def resolve_plan_words(reading: ParsedQuestion) -> None:
 
 
 def column_pair(reading: ParsedQuestion, split: int, *, in_time: bool = False) -> tuple[Column, Column] | None:
-    """Return the two columns of one kind and unit that are named before and after a place; None if it is unclear."""
+    """Return the two columns of one kind and unit named before and after a place; None if it is unclear which."""
     known, words = reading.known, reading.free_words
     kinds = (ColumnKind.DATE, ColumnKind.TIME) if in_time else (ColumnKind.AMOUNT,)
     columns = [column for column in known.columns_of_kind(*kinds) if column.unit != "percent"]
@@ -258,7 +258,7 @@ def _sides(tests: Sequence[Test], split: int) -> _Sides | None:
 def _compared_column(
     known: TableVocabulary, amounts: Sequence[Column], words: Sequence[Word], more: str
 ) -> Column | None:
-    """Return the column to compare: the named one, or the one that a word like "cheaper" is about; None if unclear."""
+    """Return the column to compare: the named one, or the one that a word like "cheaper" refers to; None if unclear."""
     named = known.best_named(amounts, words)
     if not named and more in COMPARATIVES:
         meant = with_synonyms(COMPARATIVES[more])
@@ -311,7 +311,7 @@ def extreme_difference_plan(reading: ParsedQuestion) -> TablePlan | None:
 
 
 def _asks_for_rows(reading: ParsedQuestion, end: int) -> bool:
-    """Return whether the noun before a place names rows; also if there is no noun."""
+    """Return whether the noun before a place names rows; True if there is no noun."""
     if reading.asks_who:
         return reading.known.are_people(reading.known.label_column)
     noun = meaningful([word for word in reading.target if word.start < end])

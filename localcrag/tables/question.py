@@ -205,11 +205,11 @@ _NOT = re.compile(
 )
 """Negations."""
 _ABSENT = re.compile(r"(?i)^(?:no|without)\b|\bhave$")
-"""Negations that say that something is not there at all."""
+"""Negations that mean that something does not exist at all."""
 _MISSING = re.compile(r"(?i)\b(?:is|are|was|were|has|have)\b(?P<what>[^,;]*?)\b(?:missing|empty|blank)\b")
 """Statements that something is missing."""
 _CLAUSE = re.compile(r"(?i)[,;]|\bbut\b")
-"""Ends of the part that a negation denies."""
+"""Pattern for the end of the part that a negation covers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +238,7 @@ class QuestionForm:
 
 
 def parse_form(text: str) -> QuestionForm | None:
-    """Return the form of a question whose conditions are blanked; None if it is too complex to be understood."""
+    """Return the form of a question whose conditions are blanked; None if it is too complex to understand."""
     forms = _two_sides(text)
     rest, versus = (forms.rest, None) if forms.form else find_column_comparison(forms.rest)
     different = _DIFFERENT.search(rest)
@@ -383,17 +383,17 @@ _CHANGES = re.compile(
 """Words that change the meaning of a question, so that only names may be spelt like them."""
 _NO_LETTER = re.compile(r"[^\w'’]|\Z")
 _FORECAST = re.compile(r"(?i)\b(?:will|would|going to)\b")
-"""Words for the future, which the table says nothing certain about."""
+"""Words for the future, about which a table says nothing certain."""
 _CURRENT_COLUMN = re.compile(r"(?i)\b(?:now|current|previous|today)\b")
-"""Words that can be part of the name of one of two compared columns."""
+"""Words that may belong to a column's name, such as "current rent", when two columns are compared."""
 _COUNT = re.compile(
     r"(?i)\bhow many\b|\b(?:what(?:'s| is| was) )?(?:the )?(?:total |overall )?(?:number|count) of\b"
     r"|^count\b(?: of| the| all)*"
 )
 _HOURS = re.compile(r"(?i) (?:hours|minutes) (?:did|have|has|were|was)\b")
-"""Units after "how many" whose values are added up although no word asks for a sum."""
+"""Units after "how many" whose values are added up, although no word asks for a sum."""
 _SPENT = re.compile(r"(?i)\W*(?:what|how much) (?:did|have|has) .*\bspen[dt]\b(?!.*\bon\W*\Z)")
-"""Questions for what was spent, which ask for a sum without saying so."""
+"""Questions about spending, which ask for a sum without saying so."""
 _WHICH = re.compile(r"(?i)\W*(?:which|who)\b")
 _HOW_MUCH = re.compile(r"(?i)\bhow much\b")
 _SUM = re.compile(

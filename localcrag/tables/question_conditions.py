@@ -336,7 +336,7 @@ def _day_range(text: str, match: re.Match[str]) -> Condition | None:
 
 
 def _clock(text: str, half: str | None) -> Amount | None:
-    """Return a time of day in minutes; None if there is no such time."""
+    """Return a time of day in minutes; None if no such time exists."""
     digits = "12:00" if text.lower() == "noon" else text.replace(".", ":")
     time = parse_clock(digits if ":" in digits else f"{digits}:00")
     if time is None or not half:

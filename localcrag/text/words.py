@@ -230,7 +230,7 @@ def detect_question_language(question: str, usual: str) -> str:
 
 
 def question_language(question: str, languages: Mapping[str, int]) -> str:
-    """Return the code of the language to read a question in; `languages` are the numbers of documents per language."""
+    """Return the code of the language to read a question in; `languages` maps languages to numbers of documents."""
     known = {one: number for one, number in languages.items() if one != OTHER_LANGUAGE}
     return detect_question_language(question, max(known, key=known.__getitem__, default=ENGLISH))
 

@@ -47,7 +47,7 @@ class CollectionLocator:
         self._lock = threading.Lock()
 
     def of(self, collection: str) -> CollectionBackend:
-        """Return the place of a collection. Raises StoreError."""
+        """Return a collection at its location. Raises StoreError."""
         there = self._server_location(collection)
         if there is None:
             return self.local(collection)

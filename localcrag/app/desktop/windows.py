@@ -17,7 +17,7 @@ from localcrag.privacy.guard import allow_egress
 
 CLASSES = r"Software\Classes"
 PROGID = "localcrag.Document"
-"""Program id that files are opened with (https://learn.microsoft.com/windows/win32/shell/fa-progids)."""
+"""Program id for opening files (https://learn.microsoft.com/windows/win32/shell/fa-progids)."""
 EXTENSIONS = tuple(end for ends in FILE_TYPES.values() for end in ends)
 MAX_ICO_SIZE = 256
 ASSOCIATIONS_CHANGED = 0x08000000

@@ -216,7 +216,7 @@ class ModelInstaller:
     """
 
     def __init__(self, models: ModelLibrary, use: Callable[[str], object]) -> None:
-        """`use` is called with the name of a model or a set once all its files are present."""
+        """Prepare the installer; `use` is called with the name of a model or set once all its files are present."""
         self._models = models
         self._use = use
         self._lock = threading.Lock()
@@ -366,5 +366,5 @@ class ModelLibrary(Library):
                 yield from self.verify(model.name)
 
     def remedies(self, names: Collection[str]) -> dict[str, str]:
-        """Return, in the order of the list, a sentence for each model that says how to get or repair it."""
+        """Return, in list order, a sentence for each model on how to get or repair it."""
         return {entry.name: self.remedy(entry) for entry in self.manifest.entries if entry.name in names}

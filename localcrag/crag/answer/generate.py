@@ -132,7 +132,7 @@ def prompt(
 
 
 def _form(question: str) -> str:
-    """Return the instruction about an answer's form, and about its language if that is not English."""
+    """Return the instruction about an answer's form, and about its language unless that is English."""
     form = YES_OR_NO if asks_yes_or_no(question) else DIRECTLY
     if asks_how(question) or asks_for_list(question):
         form = STEPS if asks_how(question) else SEVERAL

@@ -198,7 +198,7 @@ def evidence_is_answer(task: GenerationTask, context: Context) -> bool:
 
 
 def missing_lists(shown: Sequence[Quotation], answer: str, question: str) -> list[Quotation]:
-    """Return the lists and tables with a line that the answer leaves out."""
+    """Return the lists and tables that the answer repeats only in part."""
     listed = [(one, layout.listed(one.fragments)) for one in shown]
     return [one for one, lines in listed if not all(says_all(answer, [line], question) for line in lines)]
 

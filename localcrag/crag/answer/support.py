@@ -159,7 +159,7 @@ def _same_word_follows(number: str, sentence: str, evidence: str) -> bool:
 
 
 def _near(number: str, words: Sequence[str]) -> list[list[str]]:
-    """Return, for each place of the number, the words after it that may include its unit."""
+    """Return, for each occurrence of the number, the words after it that may include its unit."""
     places = [at for at, word in enumerate(words) if word == number]
     return [_up_to_second_number(words[at + 1 : at + 1 + UNIT_DISTANCE]) for at in places]
 

@@ -82,10 +82,10 @@ def addresses(text: str) -> list[str]:
 
 
 RELEVANT_SHARE = 0.5
-"""Share of the best evidence's relevance below which evidence is beside the point."""
+"""Share of the best evidence's relevance below which evidence is off topic."""
 _OWN_PREFIX = re.compile(r"(?i)^\s*(?:(?:[-*•]|\d{1,2}[.)])\s+)?(?:yes\b[,.:;!]?\s*)?")
-"""Beginning of a sentence that is the answer's own: a list item's mark, "yes". A "no" is compared like any denial,
-unless it is a conclusion (`_without_no` in support.py)."""
+"""Beginning of a sentence that comes from the answer itself: a list item's mark, "yes". A "no" is compared like any
+negation, unless it is a conclusion (`_drop_concluded_no` in support.py)."""
 _STEP = re.compile(r"(\s*)\d{1,2}([.)]\s)")
 _YES = re.compile(r"(?i)\W*yes\W*")
 _RANKS = tuple(Backing)

@@ -72,7 +72,7 @@ class Refinement:
 def refine(
     question: str, passages: Sequence[GradedPassage], *, scorer: Scorer, rules: RefineRules, known: Sequence[Strip] = ()
 ) -> Refinement:
-    """Return strips and evidence of passages (see evaluate.usable); strips that are `known` are not scored again."""
+    """Return strips and evidence of passages (see evaluate.usable); strips in `known` are not scored again."""
     known_passages = {strip.passage for strip in known}
     new = [passage for passage in passages if passage.id not in known_passages]
     strips = (*known, *decompose(question, new, scorer=scorer, rules=rules))

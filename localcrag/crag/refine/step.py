@@ -134,7 +134,7 @@ def extract(
 def _key_points(
     question: str, passage: GradedPassage, strips: Sequence[Strip], llm: LanguageModel, clock: Clock
 ) -> Flow[dict[str, frozenset[int]]]:
-    """Yield the text as it is written, and return the points with the indices of the strips that carry each.
+    """Yield the text as it is written, and return the points with the indices of the strips that carry each point.
 
     Raises GenerationError if the model fails, or makes up all of its points.
     """
@@ -209,7 +209,7 @@ def refine(
 def refine_selection(
     before: Run, choice: Choice, context: Context
 ) -> Flow[tuple[Refinement, tuple[GradedPassage, ...]]]:
-    """Yield Refined, and return the same as `refine`, for a person's choice among the results of the run `before`.
+    """Yield Refined, and return the same as `refine`, for the user's choice among the results of the run `before`.
 
     Sentences of chosen passages that have no strips yet are scored now.
     """
@@ -243,7 +243,7 @@ def scored_strips(question: str, passages: Sequence[GradedPassage], context: Con
 def strips_and_evidence(
     question: str, passages: Sequence[GradedPassage], context: Context, clock: Clock, known: Sequence[Strip] = ()
 ) -> Flow[Refinement]:
-    """Return strips and evidence, picked as the settings say; whole passages if there is no score or no time.
+    """Return strips and evidence, selected as the settings specify; whole passages if there is no score or no time.
 
     `known` are strips of these passages that were scored before.
     """

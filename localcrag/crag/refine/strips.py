@@ -280,7 +280,7 @@ def heading_path(passage: Passage, run: Sequence[Strip]) -> str | None:
 
 
 def sheet_rows(passage: Passage, run: Sequence[Strip]) -> tuple[SheetRow, ...]:
-    """Return the sheet rows of a run of strips; if it has rows of a table, lines above the table do not count."""
+    """Return the sheet rows of a run of strips; if the run has table rows, lines above the table do not count."""
     places = zip(run, strip_places(passage, run), strict=True)
     rows: list[SheetRow] = []
     for strip in [strip for strip, part in places if part.kind is BlockKind.ROW] or run:

@@ -328,6 +328,6 @@ def _merge_overlaps(text: str, pieces: Sequence[tuple[Span, str]]) -> list[tuple
 
 
 def screen(passages: Sequence[Passage], rules: tuple[Rule, ...]) -> Iterator[Event]:
-    """Yield a warning for each sentence to be left out; the steps that give passages to a model leave it out."""
+    """Yield a warning for each removed sentence; the steps that give passages to a model remove it."""
     for message in warnings(dict.fromkeys(passages), rules):
         yield Warned(message)

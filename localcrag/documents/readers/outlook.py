@@ -128,7 +128,7 @@ class MessageProperties:
 
     @classmethod
     def from_message(cls, folder: Folder, begins: int = _IN_FILE) -> MessageProperties:
-        """Return the properties of a message. Raises ValueError if it has no list of them."""
+        """Return the properties of a message. Raises ValueError if it has no property list."""
         if not folder.has(MESSAGE_STREAM):
             raise ValueError("it has no list of properties")
         plain = cls(folder, _short(folder, begins))

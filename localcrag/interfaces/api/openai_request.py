@@ -51,7 +51,7 @@ def http_status(error: Exception) -> int:
 
 
 def exception_body(error: Exception) -> dict[str, Any]:
-    """Return the body of an error; for an unexpected one, the message reveals nothing of its text."""
+    """Return the body of an error; for an unexpected error, the message does not reveal its text."""
     message = str(error) if isinstance(error, errors.LocalcragError) else UNEXPECTED
     unknown = isinstance(error, errors.UnknownCollection)
     code = "model_not_found" if unknown else None
@@ -64,7 +64,7 @@ def openai_refusal(refusal: Refusal, _scope: Scope) -> tuple[str, str]:
 
 
 SETTING_FIELDS = {"policy", "k", "web", "strictness", "time_budget", "temperature"}
-"""Fields of `Wishes` that are settings of the same name."""
+"""Fields of `AnswerOptions` that are settings of the same name."""
 
 
 class Part(BaseModel):

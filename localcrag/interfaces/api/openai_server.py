@@ -84,7 +84,7 @@ class RequireToken:
     token: str
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a request on, or answer how to get the token."""
+        """Pass a request on, or answer with how to get the token."""
         if scope["type"] == "http" and scope["path"] != PUBLIC_PATH and not middleware.has_token(scope, self.token):
             await middleware.refuse(NO_TOKEN, scope, send, openai_refusal)
             return

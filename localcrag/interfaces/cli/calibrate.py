@@ -74,7 +74,7 @@ def as_lines(settings: Settings, outcome: EvaluationOutcome, criterion: Criterio
 
 
 def override_notes(settings: Settings) -> list[str]:
-    """Return a line for each threshold that was set by hand, which wins over the calibration."""
+    """Return a line for each threshold that the user set, which overrides the calibration."""
     return [
         f"The threshold {name} is set to {value:g} in the settings, which overrides any calibration."
         for name in THRESHOLDS

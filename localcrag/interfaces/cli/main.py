@@ -29,7 +29,7 @@ _MESSAGE_REPLACEMENTS = (
     (re.compile("^the following arguments are required: "), "Missing: "),
     (re.compile("^argument ([^:]+): (?=must be )"), r"\1 "),
 )
-"""Beginnings of argparse's messages, and their replacements."""
+"""Patterns for the beginnings of argparse's messages, and their replacements."""
 _MODULES = "ingest ask start documents folders collections models runs feedback evaluate calibrate maintenance".split()
 """The modules of the commands, in the order in which the reference and errors list them."""
 COMMAND_GROUPS = {

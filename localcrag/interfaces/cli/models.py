@@ -225,7 +225,7 @@ def _print_consequences(role: str, name: str, before: str) -> None:
 
 
 def _agree(parsed: argparse.Namespace, library: ModelLibrary) -> None:
-    """Get the person's consent to a server on another computer, once: on the terminal, or by the option."""
+    """Get the user's consent to a server on another computer, once: on the terminal, or by the option."""
     sentence = library.servers.required_agreement(parsed.name)
     if not sentence:
         return

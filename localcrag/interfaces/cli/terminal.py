@@ -105,7 +105,7 @@ def console() -> Console:
 
 
 def show_run(recording: record.Recording) -> Run:
-    """Show the steps of a question while they happen, then its details, and return the run."""
+    """Show the steps of a question as they happen, then its details, and return the run."""
     screen = console()
     with screen.status("starting") as status:
         for event in recording:

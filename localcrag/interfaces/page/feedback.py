@@ -105,7 +105,7 @@ def label_lists(assembly: Assembly) -> str:
 def wire(
     assembly: Assembly, panel: gr.HTML, documents: DocumentsColumn, gaps_list: gr.HTML, feedback_list: gr.HTML
 ) -> Any:
-    """Connect the components of feedback; return the event of a label, for other parts of the page that show it."""
+    """Connect the feedback components; return the label event, for other parts of the page that show it."""
     open_panel = open_run(assembly)
 
     def label(event: gr.EventData) -> tuple[str, str]:

@@ -224,7 +224,7 @@ class SqliteNames:
         return self._database.column(sql, self._collection, name)
 
     def find_by_checksum(self, sha256: str) -> str | None:
-        """Return the first name, in order, of a document with that checksum, or None."""
+        """Return the name of the first document, by name, with that checksum; None if there is none."""
         name: str | None = self._database.value(f"{_NAMES} AND d.sha256 = ?2 ORDER BY d.name", self._collection, sha256)
         return name
 
@@ -262,7 +262,7 @@ def names_on_servers(database: Database) -> list[str]:
 
 
 def server_addresses(database: Database) -> list[tuple[str, str]]:
-    """Return the collections that are on a server, or moving, with its address. Raises StoreError."""
+    """Return the name and server address of each collection that is on a server or moving. Raises StoreError."""
     rows = database.rows(f"SELECT k.name, h.address {_HOMES} ORDER BY k.name")
     return [(row["name"], row["address"]) for row in rows]
 

@@ -147,7 +147,7 @@ def discard_outdated(database: Database, collection: str, embedder: str) -> None
 
 
 def interrupted_collections(database: Database) -> list[str]:
-    """Return the names of the collections with new vectors: re-indexing them was interrupted. Raises StoreError."""
+    """Return the collections with new vectors, because their re-indexing was interrupted. Raises StoreError."""
     return database.column(
         "SELECT name FROM collections k WHERE EXISTS (SELECT 1 FROM new_vectors n JOIN chunks c ON c.id = n.chunk_id "
         "JOIN documents d ON d.id = c.document_id WHERE d.collection_id = k.id) ORDER BY name"

@@ -201,7 +201,7 @@ def checked_document(one: DocumentRow, dimension: int) -> StoredDocument:
 
 
 def checked_description(values: Mapping[str, str]) -> AboutCollection:
-    """Check the file's description of its collection, and return it. Raises DamagedFile."""
+    """Check the file's description of its collection, and return the description. Raises DamagedFile."""
     try:
         about = {key: json.loads(value) for key, value in values.items()}
         name, tags = _line(about["name"]), about["folder_tags"]

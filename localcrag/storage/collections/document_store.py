@@ -325,7 +325,7 @@ class DocumentStore:
         return f"FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?{chosen}"
 
     def changes(self, since: full_text.State | None) -> tuple[full_text.State, full_text.Changes | None]:
-        """Return the state of the chunks, and the changes since the state `since`, or None if these are unknown.
+        """Return the state of the chunks, and the changes since the state `since`, or None if they are unknown.
 
         Raises EmbedderMismatch if another process has re-indexed the collection with another model, and
         UnknownCollection if the collection is gone.

@@ -55,7 +55,7 @@ class PostgresStore(PostgresChunks):
         return document_from(rows[0]) if rows else None
 
     def twin(self, sha256: str, exclude: str) -> str | None:
-        """Return the first name, in order, of a document other than `exclude` with that checksum, or None."""
+        """Return the first document (by name) with that checksum, leaving out `exclude`; None if there is none."""
         rows = self.rows(
             f"SELECT name FROM localcrag.documents WHERE {IN_COLLECTION} AND sha256 = :sha256 AND name != :but "
             'ORDER BY name COLLATE "C" LIMIT 1',
@@ -209,7 +209,7 @@ class PostgresScans:
             session.run(sql, collection=self._store.id)
 
     def vectors(self, document: Document) -> dict[str, Vectors]:
-        """Return the vectors of a document's chunks, each under the text that was embedded."""
+        """Return the vectors of a document's chunks, keyed by the embedded text."""
         columns = "id, text, section, lead, document_id, vector_send(vector) AS vector"
         rows = self._rows(f"SELECT {columns} FROM localcrag.chunks WHERE {DOCUMENT_FILTER}", document)
         titles = titles_of(self._rows(f"{NAMES_AND_TITLES} AND id = :document", document))

@@ -16,7 +16,7 @@ VERSION = 2
 LEAST_POSTGRES, LEAST_PGVECTOR = 150000, (0, 8)
 """Oldest supported server_version_num, and oldest pgvector: the first one with iterative scans."""
 UNSTEMMED = "plain"
-"""Text search configuration of languages without stems, including those indexed by pairs of characters."""
+"""Text search configuration of languages without stems, including those indexed by character pairs."""
 _SNOWBALL = {ENGLISH: "english"} | {code: one.name.lower() for code, one in LEXICONS.items()}
 """PostgreSQL's dictionaries by language. They have no stop words, because a question may consist of nothing else."""
 _DICTIONARIES = "".join(

@@ -214,7 +214,7 @@ _READ_ERRORS = (*kinds.ZIP_ERRORS, *DRAWING_ERRORS, KeyError)
 
 
 def embedded_objects(archive: zipfile.ZipFile) -> dict[str, bytes]:
-    """Return the contents of the objects within a file, such as charts, by their names."""
+    """Return the contents of the objects within a file, such as charts, by name."""
     return {name.partition("/")[0]: data for name, data in packages.read_parts(archive, _OBJECT_CONTENT).items()}
 
 

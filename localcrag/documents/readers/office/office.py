@@ -201,7 +201,7 @@ FORMATS: dict[str, tuple[Format, str]] = {
     kinds.ODS: ("ods", "an OpenDocument spreadsheet"),
     **dict.fromkeys(kinds.SEPARATED, ("csv", "a table of values with commas or tabs between them (CSV)")),
 }
-"""Names of a format for anydoc and for people, by media type."""
+"""The name of each format for anydoc and its description for people, by media type."""
 LISTINGS = {kinds.PPTX: slides.POWERPOINT, kinds.ODP: slides.OPEN_DOCUMENT}
 SLIDES = frozenset((kinds.PPT, kinds.PPTX, kinds.ODP))
 _SLIDES_DAMAGED = (*kinds.ZIP_ERRORS, KeyError, slides.XML_ERROR)

@@ -358,7 +358,7 @@ def _pages(path: Path, name: str) -> Generator[Page, None, None]:
 
 
 def _prepare_for_mammoth(path: Path) -> tuple[BytesIO, DrawingText]:
-    """Return the document with its markup changed to what mammoth reads, and the content that mammoth cannot read."""
+    """Return the document with markup that mammoth can read, and the content that mammoth cannot read."""
     drawn = DrawingText()
     with zipfile.ZipFile(path) as archive:
         parts = packages.read_parts(archive, WITH_TEXT)

@@ -160,7 +160,7 @@ def _in_columns(page: Sequence[Printed], at: int) -> bool:
 
 
 def _in_bold_lines(page: Sequence[Printed], at: int) -> bool:
-    """Return whether a line is one of many consecutive bold lines, other than the rows of a table."""
+    """Return whether a line is one of many consecutive bold lines, unless these are table rows."""
 
     def goes_on(printed: Printed) -> bool:
         return all(map(is_bold, printed.rows)) and not printed.text.startswith("|")
@@ -379,7 +379,7 @@ def _level(typography: Typography, key: Key) -> int:
 def _outlined(
     page: Sequence[Printed], entries: Sequence[OutlineEntry], running: Set[tuple[str, int]]
 ) -> Iterator[tuple[Place, int]]:
-    """Yield the lines that the file's outline names as headings on this page, with their level."""
+    """Yield the lines on this page that the file's outline names as headings, with their level."""
     plain = [letters_only(printed.text) for printed in page] if entries else []
     taken: set[int] = set()
     for entry in entries:

@@ -115,7 +115,7 @@ def _line(handle: Any, text: str, words: Sequence[tuple[int, int]], *, hyphen: b
 def _cells(
     words: Sequence[str], sides: Sequence[tuple[float, float]], size: float, parted: Sequence[bool]
 ) -> tuple[LineCell, ...]:
-    """Return a line's words as cells, split at gaps as wide as between columns and at rules (`parted`)."""
+    """Return a line's words as cells, split at gaps as wide as those between columns, and at rules (`parted`)."""
     gaps = (right[0] - left[1] > paragraphs.COLUMN_GAP * size for left, right in pairwise(sides))
     wide = [False, *(gap or rule for gap, rule in zip(gaps, parted, strict=True))]
     for number, word in enumerate(words):
@@ -168,7 +168,7 @@ def _decode_utf16(codes: str) -> str:
 
 
 def _sides(handle: Any, first: int, last: int, angle: float) -> tuple[float, float]:
-    """Return where a word begins and ends in reading direction, in points."""
+    """Return the positions where a word begins and ends, in points along the reading direction."""
     across: list[float] = []
     box = raw.FS_RECTF()
     for index in {first, last}:

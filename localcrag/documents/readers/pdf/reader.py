@@ -58,7 +58,7 @@ def read_outline(document: Any) -> Mapping[int, Sequence[OutlineEntry]]:
 
 
 def _title(bookmark: Any) -> str:
-    """Return an entry's title, empty if it is not valid text (half a character, say)."""
+    """Return an entry's title; empty if it is not valid text (such as half a character)."""
     with suppress(UnicodeError):
         return str(bookmark.get_title())
     return ""
@@ -243,7 +243,7 @@ def _check_whole(path: Path, name: str) -> None:
 
 
 def _read(document: Any, index: int, name: str, scan: ScannedPage | None) -> scanned.PrintedPage:
-    """Return the content of a page. The caller holds the lock."""
+    """Return the content of a page. The caller must hold the lock."""
     try:
         with closing(open_page(document, index)) as page, closing(page.get_textpage()) as textpage:
             rules = find_rules(page)

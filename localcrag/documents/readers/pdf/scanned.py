@@ -53,7 +53,7 @@ HYPHEN = re.compile(r"\w[-\u2010]$")
 
 
 def scanned_lines(page: ScannedPage | None, width: float = A4_WIDTH) -> list[Line]:
-    """Return the lines of a page in reading order; the page is `width` points wide when it is upright."""
+    """Return the lines of a page in reading order; the upright page is `width` points wide."""
     if not page or not page.lines:
         return []
     usual = _usual_height(page.lines)

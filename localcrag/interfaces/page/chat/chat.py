@@ -98,7 +98,7 @@ class Scope:
 
 
 def scope_html(restriction: Restriction, documents: Sequence[Document], *, form: bool = False) -> str:
-    """Return the line, with its `form` if that is open; `documents` are all documents of the collection."""
+    """Return the line, with its `form` if it is open; `documents` are all documents of the collection."""
     folders = _sorted(folder for one in documents for name in one.names for folder in parent_folders(name))
     offered = (
         ("folders", _("Folders"), folders),

@@ -153,7 +153,7 @@ class ChatEvents:
         return self._show(chat_id, request)
 
     def ask_selection(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
-        """Answer a run's question again, with sentences and passages that a person forced in or out."""
+        """Answer a run's question again, with sentences and passages that the user added or removed."""
         run = self._assembly.runs.get(str(event.run_id))
         choice = run_panel.parse_choice(event)
         chat_id = chat_number(where) or self._assembly.chats.begin(run.collection).id
@@ -257,7 +257,7 @@ class ChatEvents:
         return chat.log_html(self._assembly, chat_number(where), self._answering(where), whole=whole)
 
     def listed(self, collection: str) -> str:
-        """Return the list of chats, first those of the collection that is shown."""
+        """Return the list of chats, starting with those of the shown collection."""
         return renderers.chats(self._assembly.chats.chats(), collection)
 
     def search(self, collection: str, event: gr.EventData) -> str:

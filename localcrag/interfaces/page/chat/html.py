@@ -170,7 +170,7 @@ _READER = _reader()
 
 @or_message
 def empty_chat(assembly: Assembly) -> str:
-    """Return the first screen, which is shown instead of a chat without turns and offers first steps."""
+    """Return the first screen, which replaces a chat without turns and offers first steps."""
     servers = outgoing(assembly)
     elsewhere = {name for server in servers for name in server.collections}
     # Servers on other computers are not asked, so that this screen appears even if one of them does not answer.

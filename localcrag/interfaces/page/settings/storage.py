@@ -121,7 +121,7 @@ def web_settings(
     in_force: LiveFields,
     collection: gr.Dropdown,
 ) -> None:
-    """Create the part of the settings where the SearXNG is set and tested, and connect it."""
+    """Create the part of the settings for setting and testing the SearXNG server, and connect it."""
     settings, fixed = in_use.now, "web" in in_use.now.model_fields_set
     with gr.Column(elem_id="lc-web"):
         url = gr.Textbox(
