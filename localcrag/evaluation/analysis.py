@@ -12,6 +12,7 @@ import numpy as np
 from localcrag.evaluation import curves
 from localcrag.evaluation.diagnosis import Cause, best_passage, diagnose, is_right, severity
 from localcrag.evaluation.metrics import BY_NAME, METRICS, contains_answer
+from localcrag.evaluation.outcomes import OutcomeCounts, outcome_groups
 from localcrag.evaluation.plan import FULL, ablations
 from localcrag.evaluation.results import GROUPS, About, Evaluation, measure_all, step_costs
 from localcrag.evaluation.wording import (
@@ -199,6 +200,7 @@ class Figures:
     losses: dict[str, Losses]
     full: str | None
     worst: tuple[Worst, ...]
+    outcomes: dict[str, tuple[OutcomeCounts, ...]]
 
 
 WORST = 20
@@ -314,6 +316,7 @@ def figures(evaluation: Evaluation) -> Figures:
         losses={name: _losses(evaluation, name) for name in asked},
         full=full,
         worst=worst(evaluation, full, asked[0]) if full else (),
+        outcomes={name: tuple(outcome_groups(evaluation, name)) for name in asked},
     )
 
 

@@ -10,6 +10,7 @@ from localcrag.evaluation.analysis import ALL, Actions, ComparisonVerdict, Figur
 from localcrag.evaluation.curves import ThresholdPoint
 from localcrag.evaluation.diagnosis import MEANING, Cause
 from localcrag.evaluation.metrics import METRICS
+from localcrag.evaluation.outcomes import OUTCOME_HEADINGS, outcome_row
 from localcrag.evaluation.report_page import (
     HOLDERS,
     SHARE,
@@ -273,7 +274,22 @@ def _quote(label: str, shown: ShownText) -> Quote:
     return Quote(label, shown.text, note, "holds an accepted answer" if shown.holds else "")
 
 
-SECTIONS = (_actions, _reliability, _sweep, _retention, _times, _losses, _worst)
+def _outcomes(figures: Figures) -> ReportSection | None:
+    if not any(figures.outcomes.values()):
+        return None
+    return ReportSection(
+        "Outcomes",
+        "Of questions with labelled whole answers. Right: all strings near the beginning of a sure answer; all "
+        "strings: anywhere in it. Sure without: of the sure answers, those that lack a string. Lines found: all lines "
+        "that the answer rests on are in the passages. Words: median length of the answers with all strings.",
+        tables=tuple(
+            ReportTable(name, ("", *OUTCOME_HEADINGS[1:]), tuple(row(*outcome_row(one)) for one in counts))
+            for name, counts in figures.outcomes.items()
+        ),
+    )
+
+
+SECTIONS = (_outcomes, _actions, _reliability, _sweep, _retention, _times, _losses, _worst)
 """Sections on the flow, in the order of the report; each function returns None if there is nothing to show."""
 
 
