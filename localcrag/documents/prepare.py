@@ -32,8 +32,10 @@ from localcrag.text.titles import (
     find_title,
     heading_text,
     is_heading,
+    is_named_by_file,
     may_be_title,
     strip_site_name,
+    title_from_name,
 )
 from localcrag.text.translation import ngettext
 
@@ -197,6 +199,8 @@ def document_title(stated: str | None, pages: Sequence[Page], name: str) -> str:
     found = [_headings(page) for page in pages[:TITLE_PAGES]]
     if stated and not _is_name(stated, name):
         return strip_site_name(stated, [text for headings in found for _, text in headings])
+    if is_named_by_file(name):
+        return title_from_name(name)
     for headings in found:
         fit = [heading for heading in headings if is_heading(heading[1]) and may_be_title(heading[1])]
         if fit:
