@@ -25,7 +25,7 @@ from localcrag.records.enums import IngestStatus, WebMode
 from localcrag.records.errors import EvaluationError
 from localcrag.records.evaluation_set import DOCUMENTS, AnswerLocation, EvaluationSet, Question, documents_key
 from localcrag.records.ingest import IngestEvent, IngestResult
-from localcrag.records.run import Run
+from localcrag.records.run import Run, Turn
 from localcrag.records.thresholds import CalibrationOrigin, FittedCalibration, StoredCalibration
 from localcrag.runs.labels import LabelKind, LabelledScore, LabelledStrip
 from localcrag.settings import DEFAULT_COLLECTION, Settings, with_changes
@@ -110,12 +110,17 @@ def ask_all(
     """
     total = len(evaluation.questions) * len(configurations)
     done = total - evaluation.missing
+    finished = {one.name: dict(evaluation.runs.get(one.name, {})) for one in configurations}
     for place, question in enumerate(evaluation.questions):
         at = place % len(configurations)
         for configuration in (*configurations[at:], *configurations[:at]):
-            if question.id in evaluation.runs.get(configuration.name, {}):
+            runs = finished[configuration.name]
+            if question.id in runs:
                 continue
-            run = ask(assembly, question, configuration, collections[question.id], calibration)
+            asked = question
+            if before := runs.get(question.follows):
+                asked = replace(question, history=(*before.history, Turn(before.question, before.answer)))
+            runs[question.id] = run = ask(assembly, asked, configuration, collections[question.id], calibration)
             writer.add(configuration.name, question.id, run)
             done += 1
             yield QuestionAsked(configuration.name, question, run, done, total)

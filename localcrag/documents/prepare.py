@@ -155,6 +155,8 @@ def document_title(stated: str | None, pages: Sequence[Page], name: str) -> str:
     is_name = stated and len(stated.split()) == 1 and stated.casefold() == PurePath(name).stem.casefold()
     if stated and not is_name:
         return titles.strip_site_name(stated, [text for headings in found for _, text in headings])
+    if titles.is_named_by_file(name):
+        return titles.title_from_name(name)
     for headings in found:
         fit = [heading for heading in headings if titles.is_heading(heading[1]) and titles.may_be_title(heading[1])]
         if fit:

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from localcrag.evaluation import curves
-from localcrag.evaluation.diagnosis import Cause, best_passage, diagnose, is_right, place_in_source, severity
+from localcrag.evaluation.diagnosis import (
+    Cause,
+    OutcomeCounts,
+    best_passage,
+    diagnose,
+    is_right,
+    outcome_groups,
+    place_in_source,
+    severity,
+)
 from localcrag.evaluation.metrics import BY_NAME, Metric, contains_answer
 from localcrag.evaluation.plan import FULL, ablations
 from localcrag.evaluation.results import GROUPS, About, Evaluation, measure_all, step_costs
@@ -149,6 +158,7 @@ class Figures:
     losses: dict[str, Losses]
     full: str | None
     worst: tuple[Worst, ...]
+    outcomes: dict[str, tuple[OutcomeCounts, ...]]
 
 
 WORST = 20
@@ -252,6 +262,7 @@ def figures(evaluation: Evaluation) -> Figures:
         losses={name: _losses(evaluation, name) for name in asked},
         full=full,
         worst=worst(evaluation, full, asked[0]) if full else (),
+        outcomes={name: tuple(outcome_groups(evaluation, name)) for name in asked},
     )
 
 

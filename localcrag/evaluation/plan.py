@@ -136,10 +136,13 @@ class EvaluationPlan:
     sets: tuple[SetUsed, ...] = ()
 
     def drawn(self, number: int) -> EvaluationPlan:
-        """Return a plan with `number` of the questions, always the same ones, in their order."""
+        """Return a plan with `number` of the questions, always the same ones, in their order, and those they follow."""
         # The order of hashes is practically random, but always the same.
         by_chance = sorted(self.questions, key=lambda question: hashlib.sha256(question.id.encode()).digest())
         chosen = {question.id for question in by_chance[:number]}
+        for question in reversed(self.questions):  # A follow-up comes after the question that it follows.
+            if question.id in chosen and question.follows:
+                chosen.add(question.follows)
         return dataclasses.replace(self, questions=tuple(one for one in self.questions if one.id in chosen))
 
 
@@ -160,8 +163,9 @@ def plan_for_sets(sets: Sequence[EvaluationSet], settings: Settings) -> Evaluati
     questions, collections = [], {}
     for one in sets:
         for question in one.questions:
-            name = question.id if len(sets) == 1 else f"{one.name}/{question.id}"
-            questions.append(dataclasses.replace(question, id=name))
+            prefix = "" if len(sets) == 1 else f"{one.name}/"
+            name, follows = f"{prefix}{question.id}", f"{prefix}{question.follows}" if question.follows else ""
+            questions.append(dataclasses.replace(question, id=name, follows=follows))
             collections[name] = collection_for_set(one, settings)
     used = tuple(SetUsed(one.name, one.digest, len(one.questions), len(one.files)) for one in sets)
     return EvaluationPlan(name="+".join(names)[:60], questions=tuple(questions), collections=collections, sets=used)

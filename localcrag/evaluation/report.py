@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 
 from localcrag.evaluation.analysis import ALL, KEYS, ComparisonVerdict, Figures, Values, figures, groups_of, verdict
 from localcrag.evaluation.comparison import Changed, Comparison, OutcomeChange, QuestionOutcome, Side, compare
+from localcrag.evaluation.diagnosis import OUTCOME_HEADINGS, outcome_groups, outcome_row
 from localcrag.evaluation.report_page import (
     HOLDERS,
     TONES,
@@ -153,6 +154,11 @@ def summary(evaluation: Evaluation) -> str:
     parts = [_side_by_side(verdicts[0]) if len(asked) == 2 else _lines(values, groups, asked, verdicts)]
     if len(asked) > 1:
         parts.append(_legend(asked[0]))
+    parts += [
+        f"{name}\n{_aligned([OUTCOME_HEADINGS, *map(outcome_row, counts)], left=(0,))}"
+        for name in asked
+        if (counts := outcome_groups(evaluation, name))
+    ]
     if evaluation.missing:
         parts.append(f"Unfinished: {evaluation.missing} runs are missing.")
     return "\n\n".join(parts)

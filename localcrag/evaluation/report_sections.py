@@ -8,7 +8,7 @@ from typing import Any
 from localcrag.evaluation import report_plots
 from localcrag.evaluation.analysis import ALL, ComparisonVerdict, Figures, ShownText, Worst
 from localcrag.evaluation.curves import Length
-from localcrag.evaluation.diagnosis import MEANING, Cause
+from localcrag.evaluation.diagnosis import MEANING, OUTCOME_HEADINGS, Cause, outcome_row
 from localcrag.evaluation.metrics import METRICS
 from localcrag.evaluation.report_page import (
     HOLDERS,
@@ -217,7 +217,22 @@ def _quote(label: str, shown: ShownText) -> Quote:
     return Quote(label, shown.text, note, "holds an accepted answer" if shown.holds else "")
 
 
-SECTIONS = (_decisions, _reliability, _sweep, _retention, _times, _losses, _worst)
+def _outcomes(figures: Figures) -> ReportSection | None:
+    if not any(figures.outcomes.values()):
+        return None
+    return ReportSection(
+        "Outcomes",
+        "Of questions with labelled whole answers. Right: all strings near the beginning of a sure answer; all "
+        "strings: anywhere in it. Sure without: of the sure answers, those that lack a string. Lines found: all lines "
+        "that the answer rests on are in the passages. Words: median length of the answers with all strings.",
+        tables=tuple(
+            ReportTable(name, ("", *OUTCOME_HEADINGS[1:]), tuple(row(*outcome_row(one)) for one in counts))
+            for name, counts in figures.outcomes.items()
+        ),
+    )
+
+
+SECTIONS = (_outcomes, _decisions, _reliability, _sweep, _retention, _times, _losses, _worst)
 """Sections on the flow, in the order of the report; each function returns None if there is nothing to show."""
 
 

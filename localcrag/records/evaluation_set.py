@@ -3,7 +3,10 @@
 `questions.jsonl` has one JSON object per line. Required are `question` and `answers`: the accepted strings, or an empty
 list if the documents do not answer the question. Optional are `documents` (paths within `documents/` of the files that
 contain the answer), `web` (recorded web results with `title`, `url`, `content` and perhaps `published`), `web_answers`
-(accepted strings that only these results contain), `history` (earlier turns with `question` and `answer`) and `id`.
+(accepted strings that only these results contain), `history` (earlier turns with `question` and `answer`), `follows`
+(the id of an earlier question, asked in the same chat before this one) and `id`. For whole answers: `all_of` (strings
+that a whole answer contains, all of them; alternatives are separated by “|”), `needed` (the lines of the documents that
+it rests on, verbatim) and `tags` (names of groups that the report counts by themselves).
 `documents/` contains files of any kind that localcrag reads.
 """
 
@@ -50,7 +53,14 @@ def _openable(address: str) -> str:
     return address
 
 
+def _alternatives(text: str) -> str:
+    for alternative in text.split("|"):
+        _comparable(alternative)
+    return text
+
+
 Accepted = Annotated[Text, AfterValidator(_comparable)]
+Alternatives = Annotated[Text, AfterValidator(_alternatives)]
 Address = Annotated[Text, AfterValidator(_openable)]
 
 
@@ -66,7 +76,9 @@ class AnswerLocation(StrEnum):
 class Question:
     """A labelled question. `id` is unique in its set. `answers` are the accepted strings; none for NOWHERE.
 
-    `documents` are the names of the documents that contain the answer, if the set lists them.
+    `documents` are the names of the documents that contain the answer, if the set lists them. A whole answer contains
+    one alternative of each item of `all_of`, and rests on the lines `needed`. `follows` is the id of an earlier
+    question: its answer is the turn before this one. `tags` name the groups that the question belongs to.
     """
 
     id: str
@@ -76,6 +88,10 @@ class Question:
     documents: tuple[str, ...] = ()
     web: tuple[WebResult, ...] = ()
     history: tuple[Turn, ...] = ()
+    all_of: tuple[tuple[str, ...], ...] = ()
+    needed: tuple[str, ...] = ()
+    follows: str = ""
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +132,10 @@ class _Line(BaseModel):
     web: list[_Result] = Field(default_factory=list)
     web_answers: list[Accepted] = Field(default_factory=list)
     history: list[_Turn] = Field(default_factory=list)
+    all_of: list[Alternatives] = Field(default_factory=list)
+    needed: list[Text] = Field(default_factory=list)
+    follows: Text | None = None
+    tags: list[Text] = Field(default_factory=list)
     id: Text | None = None
 
     @model_validator(mode="after")
@@ -128,6 +148,10 @@ class _Line(BaseModel):
             raise ValueError("there are web_answers, but no web results that could contain them")
         if self.documents and not self.answers:
             raise ValueError("documents names files with the answer, but answers is empty")
+        if self.all_of and not self.answers:
+            raise ValueError("all_of says what a whole answer contains, but answers is empty")
+        if self.follows and self.history:
+            raise ValueError("follows and history both say what was asked before; give one of them")
         return self
 
 
@@ -160,6 +184,8 @@ def read(folder: Path) -> EvaluationSet:
             problems.append(f"line {number}: the id “{name}” is that of line {seen[name]}")
         if missing := sorted(set(line.documents or ()) - names):
             problems.append(f"line {number}: no such document in {DOCUMENTS}/: {', '.join(missing)}")
+        if line.follows and line.follows not in seen:
+            problems.append(f"line {number}: no earlier line has the id “{line.follows}”, which it follows")
         seen.setdefault(name, number)
         questions.append(_question(name, line))
     if problems:
@@ -199,6 +225,10 @@ def _question(name: str, line: _Line) -> Question:
         documents=tuple(line.documents or ()),
         web=tuple(WebResult(**result.model_dump()) for result in line.web),
         history=tuple(Turn(**turn.model_dump()) for turn in line.history),
+        all_of=tuple(tuple(one.strip() for one in item.split("|")) for item in line.all_of),
+        needed=tuple(line.needed),
+        follows=line.follows or "",
+        tags=tuple(line.tags),
     )
 
 
@@ -237,4 +267,9 @@ def dump(questions: Sequence[Question]) -> Iterator[str]:
             line["web"] = [{key: text for key, text in web.items() if text or key != "published"} for web in plain]
         if question.history:
             line["history"] = [asdict(turn) for turn in question.history]
+        if question.all_of:
+            line["all_of"] = ["|".join(item) for item in question.all_of]
+        for name in ("needed", "follows", "tags"):
+            if value := getattr(question, name):
+                line[name] = list(value) if isinstance(value, tuple) else value
         yield json.dumps(line, ensure_ascii=False) + "\n"

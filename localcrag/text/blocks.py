@@ -177,6 +177,10 @@ CODE_INDENT = 4
 """Columns of indentation from which Markdown treats a line as code."""
 
 HASHES = re.compile(r"(#{1,6})[ \t]+\S")
+WIKI_HEADING = re.compile(r"(={2,6})[ \t]*[^=\s].*?[ \t]*\1\Z")
+"""A heading of DokuWiki, whose highest level has six marks."""
+_CODE_DIRECTIVE = re.compile(r"\.\. (?:code-block|code|sourcecode|parsed-literal|highlight|doctest)::")
+"""Beginning of code in reStructuredText."""
 ORDERED = re.compile(r"(?:\(?(\d{1,3}|[a-zA-Z]|[ivx]{1,4})[.)]|\((\d{1,3}|[a-z])\)|Step[ \t]+\d+[.:]?)[ \t]+\S", re.I)
 BOLD = re.compile(r"(\*\*|__)(?=\S)[^*_]+(?<=\S)\1[:.]?\s*\Z")
 INTRODUCTION_END = re.compile(r":[*_\s]*\Z")
@@ -305,6 +309,11 @@ _NUMBER = re.compile(
     r"\d{1,2}(?:\.\d{1,2}){0,3}[.)]?|[IVX]{1,5}\.|[A-Z]\.)[ \t:.–—-]*",
     re.IGNORECASE,
 )
+_NO_HEADING = re.compile(
+    r"[{}<>\[\]=`|]|://|[$€£¥][ \t]?\d|\d[.,]\d\d[ \t]*[€$£¥]|[ \t]{2,}\d+[.,]\d\d\Z|(?:\.[ \t]?){4,}"
+    r"|[^\W\d]{3}[.!?][ \t]+[^\W\d_]+[ \t]+\w"
+)
+"""Part of a line that is no heading unless marked: markup, an address, an amount, leader dots, a second sentence."""
 _SENTENCE_END = re.compile(r"[.!?…,;。！？，؟।][\"'”’»)\]]*\s*\Z")
 
 
@@ -382,6 +391,8 @@ class _Parser:
                 yield known
             elif fence := self._fence():
                 yield self._code(fence)
+            elif last := self._literal_end():
+                yield self._code_until(last)
             elif self._is_table():
                 yield from self._table()
             elif level := self._heading_level():
@@ -418,8 +429,32 @@ class _Parser:
         last = self._fences.closes(self._at, fence)
         if last is None:
             last = self._at + self._run_length() - 1
+        return self._code_until(last)
+
+    def _code_until(self, last: int) -> Block:
         first, self._at = self._at, last + 1
         return Block(BlockKind.CODE, self._lines[first].start, self._lines[last].end)
+
+    def _literal_end(self) -> int:
+        """Return the number of the last line of reStructuredText's code that begins here; 0 if none does.
+
+        It begins with its directive, or it is indented below a line that ends with “::”.
+        """
+        here = self._lines[self._at]
+        above = next((self._lines[at] for at in range(self._at - 1, -1, -1) if self._lines[at].text), None)
+        if _CODE_DIRECTIVE.match(here.text):
+            base = here.indent
+        elif above and above.text.endswith("::") and here.indent > above.indent:
+            base = above.indent
+        else:
+            return 0
+        last = self._at
+        for number in range(self._at + 1, len(self._lines)):
+            if self._lines[number].text:
+                if self._lines[number].indent <= base:
+                    break
+                last = number
+        return last
 
     def _run_length(self) -> int:
         """Return the number of lines before the next blank line."""
@@ -457,13 +492,18 @@ class _Parser:
             return len(line) - len(line.lstrip("#"))
         if len(line) > LONGEST_HEADING or is_bare_number(line):
             return 0
+        if wiki := WIKI_HEADING.match(line):
+            return DEEPEST_MARKED + 1 - len(wiki[1])
         if (below := _underlines(self._text(1), line)) and not is_item(line) and not self._text(2).startswith("|"):
             return 1 + _UNDERLINED.index(below[1][0])
         return self._unmarked_level(line)
 
     def _unmarked_level(self, line: str) -> int:
         """Return the level of a heading without a mark, deeper than all marked ones; 0 if the line is not a heading."""
-        if _SENTENCE_END.search(line) or len(line.split()) > MOST_HEADING_WORDS:
+        if _SENTENCE_END.search(line) or len(line.split()) > MOST_HEADING_WORDS or _NO_HEADING.search(line):
+            return 0
+        below = self._peek(1)
+        if below and below.text and joins(self._lines[self._at], below, self._width) and below.text[0].islower():
             return 0
         alone = not self._text(-1)
         if alone and (number := _NUMBER.match(line)) and self._titles(line[number.end() :], line):

@@ -37,11 +37,17 @@ _MAIL_FIELD = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 _SUBJECTS = ("subject", "betreff", "objet", "asunto")
+_FIELD = re.compile(r"([^\W\d_][\w -]{1,20}):(?:[ \t]+(.*))?\Z")
+_TITLE_FIELDS = frozenset(("title", "titel", "titre", "título", "titolo"))
+_COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _H1 = re.compile(r"<h1\b[^>]*>(.*?)</h1\s*>", re.IGNORECASE | re.DOTALL)
-_TAG = re.compile(r"<[^<>]*>")
+_TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
+_ANCHOR = re.compile(r"[ \t]*(?:\{#[\w:.-]+\}|¶|\[(?:¶|#)?\]\(#[^()]*\))[ \t]*\Z")
+_LINK = re.compile(r"\[([^\[\]]+)\]\([^()\s]*\)")
 _IMAGE_ALT = re.compile(r"<img\b[^<>]*?\balt=[\"']([^\"'<>]*)", re.IGNORECASE)
 _SITE = re.compile(r"\s+(?:[|·•–—:-]|::|»|«)\s+\S")
 _IN_SENTENCE = re.compile(r"[.!?…,。！？，؟।][\"'”’»)\]]*$")
+_DATA = frozenset(".csv .tsv .json .jsonl .ndjson .yaml .yml .toml .mbox .xlsx .xlsm .xlsb .xls .ods".split())
 _BETWEEN_WORDS = re.compile(r"[-_.\s]+")
 _UNDERLINE = re.compile(r"\n[ \t]*(?:=+|-+|~+)[ \t]*\Z")
 
@@ -60,6 +66,7 @@ _NO_TITLES = frozenset(
     document|new document|microsoft word document|powerpoint presentation|presentation|präsentation|slide|home|
     home page|homepage|welcome|cover|cover page|title page|logo|print|scan|scanned document|pdf|null|none|
     anonymous|powerpoint-präsentation|présentation powerpoint|presentación de powerpoint|document title|about:blank|
+    filed|received|approved|paid|void|cancelled|certified copy|
     notitle|default|template|normal|unknown|united states|securities and exchange commission|
     united states securities and exchange commission
     """.split("|")
@@ -73,7 +80,7 @@ _PROGRAM_PREFIX = re.compile(r"\Amicrosoft (?:office )?(?:word|powerpoint|excel|
 _EXHIBIT = re.compile(r"\bexhibit\s+\d", re.IGNORECASE)
 """Label that filers give a file, such as "Exhibit 10"; the file's own heading is more specific."""
 _FILE_NAME = re.compile(
-    r"\A\S*\.(?:docx?|docm|dotx?|pdf|xlsx?|pptx?|odt|odp|rtf|txt|md|html?|xhtml|xml|tex|dvi|e?ps|ai|indd|qxd|fm|p65|pub|"
+    r"\A.*[\w)]\.(?:docx?|docm|dotx?|pdf|xls[xmb]?|pptx?|odt|odp|rtf|txt|md|html?|xhtml|xml|tex|dvi|e?ps|ai|indd|qxd|fm|p65|pub|"
     r"pages|wpd|cdr|jpe?g|png|tiff?|dita|ditamap|book)\Z",
     re.IGNORECASE,
 )
@@ -107,10 +114,11 @@ def find_title(beginning: str, name: str) -> str:
     matter = whole if written else _front_matter(beginning)
     if written and (stated := _line(written[1].strip().strip("\"'"))):
         return stated
-    text = beginning[matter.end() :] if matter else beginning
-    subject, text = _mail(text[:BEGINNING].lstrip())
-    if stated := subject or _marked_up(text):
+    text = _COMMENT.sub("", beginning[matter.end() :] if matter else beginning)[:BEGINNING].lstrip()
+    subject, text = _mail(text)
+    if stated := subject or _title_field(text) or _marked_up(text):
         return _line(stated)
+    text = _TAG.sub("", text)
     # A table row describes its own content and not the document, so rows are skipped.
     lines = (line for line in text.splitlines() if split_words(line) and " | " not in line)
     first = next((line for line in lines if may_be_title(_without_marks(line))), "")
@@ -135,6 +143,18 @@ def _mail(text: str) -> tuple[str, str]:
     return next((fields[name] for name in _SUBJECTS if fields.get(name)), ""), written
 
 
+def _title_field(text: str) -> str:
+    """Return the title in the fields that a text begins with, such as "Version: 2" and "Title: …"; "" without one."""
+    fields: dict[str, str] = {}
+    for line in text.partition("\n\n")[0].splitlines():
+        found = _FIELD.match(line)
+        if found:
+            fields.setdefault(found[1].casefold(), found[2] or "")
+        elif not line.startswith((" ", "\t")):
+            return ""
+    return next((value for name, value in fields.items() if name in _TITLE_FIELDS), "") if len(fields) > 1 else ""
+
+
 def _marked_up(text: str) -> str:
     """Return the text of an HTML <h1> in a Markdown text; "" if there is none, or a "#" heading comes before it."""
     found = _H1.search(text)
@@ -148,6 +168,11 @@ def _front_matter(beginning: str) -> re.Match[str] | None:
     lines = matter[1].splitlines() if matter else []
     keyed = any(re.match(r"[\w\"'][\w .:\"'-]{0,30}:(?:\s|\Z)", line) for line in lines)
     return matter if keyed and all(map(_FRONT_MATTER_LINES.match, lines)) else None
+
+
+def is_named_by_file(name: str) -> bool:
+    """Return whether a file of this name holds data or many e-mails, so that no line of it is its title."""
+    return PurePath(name).suffix.casefold() in _DATA
 
 
 def title_from_name(name: str) -> str:
@@ -191,8 +216,9 @@ def is_heading(line: str) -> bool:
 
 
 def heading_text(line: str) -> str:
-    """Return the text of a heading, without Markdown's marks and a final colon."""
-    return _line(_without_marks(_UNDERLINE.sub("", line)).rstrip(" :"))
+    """Return the text of a heading, without Markdown's and HTML's marks, anchors and a final colon."""
+    bare = _LINK.sub(r"\1", _ANCHOR.sub("", _TAG.sub("", _UNDERLINE.sub("", line))))
+    return _line(_without_marks(bare).rstrip(" :"))
 
 
 def with_context(title: str | None, text: str, *, section: str | None = None, lead: str | None = None) -> str:

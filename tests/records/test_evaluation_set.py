@@ -172,3 +172,28 @@ def test_a_set_without_documents_is_refused(tmp_path: Path) -> None:
 
 def test_questions_in_another_encoding_are_refused(write: Callable[..., Path]) -> None:
     assert "UTF-8" in refusal(write('{"question": "Größe?", "answers": []}', encoding="latin-1"))
+
+
+def test_a_whole_answer_is_labelled_with_alternatives_lines_and_tags(write: Callable[..., Path]) -> None:
+    labels = {"all_of": ["31 | thirty-one", "metres"], "needed": ["The tower is 31 metres tall."], "tags": ["fact"]}
+    folder = write(line(id="tall", **labels), line(follows="tall"))
+    first, second = read(folder).questions
+    assert first.all_of == (("31", "thirty-one"), ("metres",))
+    assert (first.needed, first.tags, second.follows) == (("The tower is 31 metres tall.",), ("fact",), "tall")
+    (folder / "questions.jsonl").write_text("".join(dump((first, second))))
+    assert read(folder).questions == (first, second)
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        pytest.param({"follows": "later"}, "no earlier line has the id “later”", id="follows nothing"),
+        pytest.param({"follows": "a", "history": [{"question": "?", "answer": ""}]}, "give one of them", id="twice"),
+        pytest.param({"all_of": ["31|…"]}, "needs a letter or a digit", id="an alternative without letters"),
+        pytest.param({"all_of": ["31"], "answers": []}, "answers is empty", id="a whole answer to nothing"),
+    ],
+)
+def test_labels_that_contradict_each_other_are_refused(
+    write: Callable[..., Path], fields: dict[str, Any], problem: str
+) -> None:
+    assert problem in refusal(write(line(**fields)))

@@ -323,3 +323,51 @@ WIDE = textwrap.fill(
 def test_lines_beyond_the_usual_width_are_wrapped_where_most_are_full(text: str, wrapped: bool) -> None:
     assert (find_width(split_lines(text)) is not None) is wrapped
     assert (len(kinds(text)) == 1) is wrapped
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        pytest.param(
+            "1. Software using this MUST declare a public API. This API\ncould be declared in the code itself.\n\n"
+            "1. A normal version number MUST take the form X.Y.Z.",
+            "1. Software using this MUST declare a public API. This API", id="a wrapped sentence with a number",
+        ),
+        pytest.param(
+            "Fees\n\nMOWING GRASS IN THE STREETS $15.00 $18.75\n\nA second offence within a year costs more than that.",
+            "MOWING GRASS IN THE STREETS $15.00 $18.75", id="amounts",
+        ),
+        pytest.param(
+            "§ 13 Organisation und Ablauf . . . . . 4\n\n§ 14 Wahlen . . . . 5\n\nDer Vorstand wird neu gewählt.",
+            "§ 13 Organisation und Ablauf . . . . . 4", id="a line of a contents page",
+        ),
+        pytest.param(
+            "Real size:\n\nResize it: {{wiki:logo.png?50}}\n\nThe picture keeps its proportions if only one is given.",
+            "Resize it: {{wiki:logo.png?50}}", id="markup",
+        ),
+        pytest.param(
+            "> [!WARNING]\n> The API of plug-ins has changed, so check yours before you update it.\n\nMore below.",
+            "[!WARNING]", id="the mark of a note",
+        ),
+        pytest.param(
+            "Lines are aligned like this:\n\n.. code-block::\n   :class: bad\n\n   # Indentation is not clear.\n"
+            "   def long_name(\n       one, two):\n\n   # More of it.\n\nIndent further.",
+            "# Indentation is not clear.", id="a comment in code of reStructuredText",
+        ),
+        pytest.param(
+            "The options are::\n\n   # Both of them.\n   run --fast\n\nThat is all.", "# Both of them.",
+            id="a comment in a literal block",
+        ),
+    ],
+)  # fmt: skip
+def test_lines_that_only_look_like_headings_are_none(text: str, line: str) -> None:
+    assert line in text
+    assert [found for kind, found in kinds(text) if kind.startswith("heading") and line in found] == []
+
+
+def test_wiki_headings_are_headings() -> None:
+    text = "====== Syntax ======\n\nIt is simple.\n\n===== Text =====\n\nBold and italic."
+    assert kinds(text) == [
+        ("heading1", "====== Syntax ======"), ("paragraph", "It is simple."),
+        ("heading2", "===== Text ====="), ("paragraph", "Bold and italic."),
+    ]  # fmt: skip

@@ -57,6 +57,13 @@ from tests.support.fakes import CALIBRATION, FakeScorer
             id="long front matter",
         ),
         pytest.param("City | Night\nHull | 140\n\nHotels", "x.txt", "Hotels", id="a table"),
+        pytest.param(
+            "PEP: 8\nTitle: Style Guide\nAuthor: Ann,\n        Bob\n\nText", "x.txt", "Style Guide", id="a field",
+        ),
+        pytest.param("Title: The roof leaks\n\nIt does.", "x.txt", "Title: The roof leaks", id="a single field"),
+        pytest.param("<!--\nAUTHORS:\n-->\n# Style guide\n", "x.md", "Style guide", id="a comment"),
+        pytest.param('<div align="center">\n<br>\n</div>\n\n## Introduction\n', "x.md", "Introduction", id="tags"),
+        pytest.param("FILED\n\nOrder on the request\n", "x.txt", "Order on the request", id="a stamp"),
     ],
 )  # fmt: skip
 def test_a_document_is_called_what_it_calls_itself_else_as_its_file(beginning: str, name: str, title: str) -> None:
@@ -166,3 +173,28 @@ def test_passage_and_strips_are_scored_under_the_title() -> None:
     assert len(strip_logits("KX-40 litres", [passage], [spans], scorer=scorer)[0]) == 2
     assert [span.text for _, span in scorer.strips] == [text[span.start : span.end] for text, span in scorer.strips]
     assert {text for text, _ in scorer.strips} == {"KX-40\n\nIt is full. It holds 3 litres."}
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        pytest.param('## <a id="general">General questions</a>', "General questions", id="tags"),
+        pytest.param("## Notice period {#notice}", "Notice period", id="an id"),
+        pytest.param("Notice period¶", "Notice period", id="a link to itself"),
+        pytest.param("## [Unreleased](https://example.org/x) - 2024", "Unreleased - 2024", id="a link"),
+    ],
+)
+def test_a_heading_is_its_text_alone(line: str, text: str) -> None:
+    assert heading_text(line) == text
+
+
+@pytest.mark.parametrize(
+    "name", ["towns-by-size.csv", "towns_by_size.xlsx", "towns by size.mbox", "towns-by-size.yaml"]
+)
+def test_data_and_mailboxes_are_called_by_their_file(name: str) -> None:
+    page = Page(1, "# ALLE\n\nHull | 140", headings=(Heading(0, 6, 1),))
+    assert document_title(None, [page], name) == "towns by size"
+
+
+def test_the_file_of_another_program_is_no_title() -> None:
+    assert not may_be_title("DOM Pricing Model SVT Opt 1.1 (approved).xlsm")

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
+from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from localcrag.interfaces.cli.command import Commands, port, print_result, say
@@ -16,6 +21,9 @@ if TYPE_CHECKING:
 
 PORT = 7979
 """Port of the API; it is fixed, because other programs store it, and differs from the ports that the app tries."""
+STUB_WRITER = "gradio.component_meta"
+"""Gradio's module that parses the source of each component, and rewrites the .pyi file next to it if that is
+outdated."""
 
 
 def add_commands(commands: Commands) -> None:
@@ -71,9 +79,31 @@ def prepare_gradio(settings: Settings) -> None:
     # matplotlib, which Gradio imports, would create a folder among the user's settings.
     for name in ("GRADIO_TEMP_DIR", "MPLCONFIGDIR"):
         os.environ[name] = str(settings.uploads_dir)
-    from localcrag.interfaces.page import gradio_stubs
+    if STUB_WRITER not in sys.modules:
+        # Stub files are for editors. Without them, the app starts two of four seconds sooner, and nothing is written
+        # where localcrag is installed. If a later Gradio writes them in another module, it only takes longer.
+        sys.meta_path.insert(0, _StubFinder())
 
-    gradio_stubs.disable_stubs()
+
+class _StubFinder(MetaPathFinder):
+    """Loads Gradio's writer of stub files with a function that writes none."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname != STUB_WRITER:
+            return None
+        sys.meta_path.remove(self)
+        found = PathFinder.find_spec(fullname, path, target)
+        if found is not None and found.origin is not None:
+            found.loader = _StubLoader(fullname, found.origin)
+        return found
+
+
+class _StubLoader(SourceFileLoader):
+    def exec_module(self, module: ModuleType) -> None:
+        super().exec_module(module)
+        module.create_or_modify_pyi = lambda *_: None  # type: ignore[attr-defined]
 
 
 def show_failure(parsed: argparse.Namespace, error: LocalcragError) -> None:

@@ -23,16 +23,16 @@ from localcrag.text.titles import passage_context, title_from_name, with_context
 
 NAMES_AND_TITLES = "SELECT d.id, d.name, d.title FROM documents d"
 """The query for the rows that `titles_of` needs; a condition can follow."""
-_OF_COLLECTION = (
+_CHUNKS_IN_COLLECTION = (
     "FROM chunks c JOIN documents d ON d.id = c.document_id JOIN collections k ON k.id = d.collection_id "
     "WHERE k.name = ?"
 )
-_COLLECTION_FILTER = f"SELECT c.id {_OF_COLLECTION}"
+_COLLECTION_FILTER = f"SELECT c.id {_CHUNKS_IN_COLLECTION}"
 
 
 def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
     """Return the id and the text to embed of each chunk of a collection, shortest text first."""
-    rows = database.rows(f"SELECT c.id, c.text, c.section, c.lead, c.document_id {_OF_COLLECTION}", collection)
+    rows = database.rows(f"SELECT c.id, c.text, c.section, c.lead, c.document_id {_CHUNKS_IN_COLLECTION}", collection)
     # A document that is deleted between the two queries has no title; replace_vectors then refuses its vectors.
     titles = titles_of(
         database.rows(f"{NAMES_AND_TITLES} JOIN collections k ON k.id = d.collection_id WHERE k.name = ?", collection)
@@ -64,7 +64,7 @@ def replace_vectors(
     with database.transaction() as connection:
         now = connection.execute(_COLLECTION_FILTER, (collection,))
         if {row["id"] for row in now} != set(vectors):
-            raise changed_meanwhile(collection)
+            raise concurrent_change_error(collection)
         connection.executemany(
             "UPDATE vectors SET vector = ? WHERE chunk_id = ?",
             [(vector_bytes(vector), chunk_id) for chunk_id, vector in vectors.items()],
@@ -72,7 +72,7 @@ def replace_vectors(
         _set_embedder(connection, collection, embedder, dimension)
 
 
-def changed_meanwhile(collection: str) -> StoreError:
+def concurrent_change_error(collection: str) -> StoreError:
     """Return the error for a collection whose chunks are not those that new vectors were computed for."""
     return StoreError(
         f"The collection “{collection}” changed while it was being re-indexed. Its index was not replaced. Wait until "

@@ -20,8 +20,8 @@ from localcrag.records.protocols import Vectors
 from localcrag.storage.collections.admin import name_taken, normalised_name
 from localcrag.storage.collections.chunks import (
     COLUMNS,
-    changed_meanwhile,
     chunk_from,
+    concurrent_change_error,
     texts_in_context,
     titles_of,
     vector_bytes,
@@ -236,7 +236,7 @@ class PostgresCollection:
         with self.database.transaction(self.id) as session:
             there = session.rows(f"SELECT id FROM localcrag.chunks WHERE {IN_COLLECTION}", collection=self.id)
             if {row["id"] for row in there} != set(vectors):
-                raise changed_meanwhile(self.name)
+                raise concurrent_change_error(self.name)
             schema.drop_index(session, self.id)
             replace_vectors(session, self.id, vectors)
             session.run(

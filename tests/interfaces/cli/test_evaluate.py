@@ -50,7 +50,8 @@ QUESTIONS: list[dict[str, Any]] = [
         "id": "mill",
         "question": "And who keeps the mill?",
         "answers": ["Ada Thorne"],
-        "history": [{"question": "When does the ferry to Brackwater leave?", "answer": "At 7:45."}],
+        "all_of": ["Ada Thorne"],
+        "follows": "ferry",
     },
 ]
 DOCUMENTS = {
@@ -81,6 +82,7 @@ def data(tmp_path_factory: pytest.TempPathFactory, island: Path) -> Path:
     done = as_process(folder, "eval", str(island))
     assert done.returncode == 0, done.stderr
     assert "answer match" in done.stdout
+    assert "sure without" in done.stdout
     assert "8 of 8 runs" in done.stderr
     assert "Report:" in done.stderr
     return folder
@@ -103,7 +105,8 @@ def test_documents_web_and_nowhere_are_told_apart_and_answered_so(data: Path) ->
     assert runs["everest"].web.used
     assert "8,849" in runs["everest"].answer
     assert runs["telescope"].abstained
-    assert [turn.question for turn in runs["mill"].history] == ["When does the ferry to Brackwater leave?"]
+    (before,) = runs["mill"].history
+    assert (before.question, before.answer) == (runs["ferry"].question, runs["ferry"].answer)
 
 
 def test_plain_rag_checks_nothing_and_sends_every_passage(data: Path) -> None:

@@ -43,7 +43,7 @@ def followed(browser: Browser, address: str, folder: Path) -> Iterator[tuple[Pag
 def let_go(page: Page, row: Locator, name: str) -> None:
     """Follow a folder no longer."""
     page.once("dialog", lambda dialog: dialog.accept())
-    row.get_by_role("button", name=f"Let {name} go").click()
+    row.get_by_role("button", name=f"Stop watching {name}").click()
     expect(row).to_have_count(0)
 
 
@@ -60,7 +60,7 @@ def follow(page: Page, folder: Path) -> str:
         page.locator("#lc-following .lc-follow summary").click()
     field.fill(str(folder))
     page.once("dialog", agree)
-    page.get_by_role("button", name="Follow", exact=True).click()
+    page.get_by_role("button", name="Watch", exact=True).click()
     expect(page.locator("#lc-following li[data-id]")).to_have_count(1, timeout=SOON)
     return said[0]
 
@@ -74,7 +74,7 @@ def test_a_folder_that_is_not_there_is_refused_and_what_was_typed_stays(
         field = page.get_by_label("Folder on this computer")
         field.fill(str(folder))
         page.once("dialog", lambda dialog: dialog.accept())
-        page.get_by_role("button", name="Follow", exact=True).click()
+        page.get_by_role("button", name="Watch", exact=True).click()
         expect(page.locator(".toast-body")).to_contain_text(str(folder))
         page.locator(".toast-close").click()
         expect(page.locator(".toast-body")).to_have_count(0)

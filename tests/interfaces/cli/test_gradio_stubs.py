@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -13,8 +14,10 @@ IMPORTED = """
 import sys
 opened = []
 sys.addaudithook(lambda event, arguments: opened.append(str(arguments[0])) if event == "open" else None)
-from localcrag.interfaces.page import gradio_stubs
-gradio_stubs.disable_stubs()
+from pathlib import Path
+from localcrag.interfaces.cli.start import prepare_gradio
+from localcrag.settings import load
+prepare_gradio(load(data_dir=Path(sys.argv[1])))
 import localcrag.interfaces.page.page
 import gradio as gr
 print(callable(gr.Textbox.change))
@@ -23,6 +26,7 @@ print([name for name in opened if name.endswith(".pyi")])
 """
 
 
-def test_no_stub_file_is_read_or_written_and_components_have_their_events() -> None:
-    process = subprocess.run([sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=False)
+def test_no_stub_file_is_read_or_written_and_components_have_their_events(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", IMPORTED, str(tmp_path)]
+    process = subprocess.run(command, capture_output=True, text=True, check=False)
     assert process.stdout.splitlines() == ["True", "True", "[]"], process.stderr
