@@ -1,11 +1,12 @@
 """Outcomes of questions, and where the answers that are missing were lost.
 
-**Outcomes** are of questions with labelled whole answers, counted as a reader would. A string somewhere in a long answer
-is not an answer: of 48 answers with every string, a reader found 37 right. So an answer is right if it contains all
+Outcomes are of questions with labelled whole answers, counted as a reader would. A string somewhere in a long answer is
+not an answer: of 48 answers with every string, a reader found 37 right. So an answer is right if it contains all
 strings near its beginning.
 
-**Causes**: rules find the first step at which a question's accepted answer was lost. An accepted string is followed through the passages, the evidence, the model's text and the answer. The rules do not
-recognise the same meaning in other words. So a cause shows where to look first; it is not a verdict.
+Causes are found by rules: the first step at which a question's accepted answer was lost. An accepted string is followed
+through the passages, the evidence, the model's text and the answer. The rules do not recognise the same meaning in
+other words. So a cause shows where to look first; it is not a verdict.
 """
 
 from __future__ import annotations
