@@ -45,16 +45,20 @@ ARGUMENTS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking",
 COLOURS = 256
 MARGIN = 16
 """Pixels to keep around the elements of a cropped picture."""
-PATIENCE = 60_000
+PATIENCE = 300_000
 """Milliseconds to wait for the models on a busy computer."""
+SETTLING = 1_500
+"""Milliseconds to wait after an answer, because the page draws its last parts a little later."""
 START_LIMIT = 300.0
 """Seconds to wait for a program to start on a busy computer."""
+WINDOW = ("1270", "870")
+"""Width and height of the desktop window, without its frame."""
 SEARXNG_PORT = 8888
 """The port in the docs' examples; if it is taken, the search server takes another one."""
 
 FOLDERS = "haldmere"
 """The collection whose documents are in folders and have tags."""
-WITH_SAMPLES = {"samples": re.compile(""), FOLDERS: re.compile(""), "Wohnung": re.compile("bruma|marsh")}
+WITH_SAMPLES = {"samples": re.compile(""), FOLDERS: re.compile(""), "Wohnung": re.compile("bruma")}
 """Names of the sample documents in each collection; the texts in scripts/lab/demo are added to these."""
 SUBFOLDERS = {"bruma": "manuals", "tidewheel": "cooperative", "haldmere": "town", "line-3": "town", "museum": "town"}
 """Folder of the sample documents whose names begin like this, in the collection with folders."""
@@ -131,6 +135,7 @@ def answered(page: Page, question: str) -> None:
     expect(page.locator("#lc-send")).to_be_visible()
     expect(page.locator(".lc-busy")).to_have_count(0)
     page.mouse.move(1, 1)
+    page.wait_for_timeout(SETTLING)
 
 
 def around(*parts: Locator, margin: int = MARGIN) -> FloatRect:
@@ -191,7 +196,9 @@ def scope(page: Page, _: str) -> FloatRect:
     """Choose the documents to ask."""
     page.locator("#lc-scope [data-do=unfold]").click()
     page.locator("#lc-scope").get_by_label("contracts").check()
-    page.locator("#lc-scope [name=since]").fill("2022-01-01")
+    since = page.locator("#lc-scope [name=since]")
+    since.fill("2022-01-01")
+    since.blur()
     page.mouse.move(1, 1)
     return around(page.locator("#lc-ask"))
 
@@ -262,7 +269,7 @@ SCENES = [
     Scene("correct.png", cited_answer),
     Scene("dark-1280.png", cited_answer, dark=True),
     Scene("light-400.png", narrow, width=400),
-    Scene("german.png", german, collection="Wohnung", settings={"LOCALCRAG_LANGUAGE": "de"}),
+    Scene("german.png", german, collection="Wohnung", height=830, settings={"LOCALCRAG_LANGUAGE": "de"}),
     Scene("source.png", source, height=720),
     Scene("scope.png", scope, collection=FOLDERS, height=1200),
     Scene("read-all.png", read_all, collection="contracts", height=1200),
@@ -321,14 +328,19 @@ def running_app(data: Path, **environment: str) -> Iterator[str]:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
     command = [sys.executable, str(ROOT / "app.py"), "--no-browser", "--port", str(port), "--data-dir", str(data)]
-    process = subprocess.Popen(
-        command, cwd=ROOT, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        start_new_session=True,
-    )  # fmt: skip
+    log = data.with_suffix(".log")
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command, cwd=ROOT, env={**os.environ, **environment}, stdin=subprocess.DEVNULL, stdout=output,
+            stderr=output, start_new_session=True,
+        )  # fmt: skip
     address = f"http://127.0.0.1:{port}"
 
     try:
-        wait_until(lambda: answers(address), process)
+        try:
+            wait_until(lambda: answers(address), process)
+        except RuntimeError as error:
+            raise SystemExit(f"{error}\n{log.read_text('utf-8', 'replace')}") from error
         yield address
     finally:
         if process.poll() is None:
@@ -395,7 +407,7 @@ def take(scene: Scene, browser: Browser, data: Path) -> bytes:
             server = stack.enter_context(search_server(scene.found))
             if scene.connected:
                 settings["LOCALCRAG_SEARXNG_URL"] = server
-        address = stack.enter_context(running_app(data, **(settings | scene.settings)))
+        address = stack.enter_context(running_app(data, **settings, **scene.settings))
         context = stack.enter_context(
             browser.new_context(
                 viewport={"width": scene.width, "height": scene.height},
@@ -436,6 +448,8 @@ def take_desktop(playwright: Playwright, data: Path, folder: Path) -> bytes:
         try:
             find = ["xdotool", "search", "--onlyvisible", "--class", "^localcrag$"]
             wait_until(lambda: output_of(*find, environment=environment), process)
+            window = output_of(*find, environment=environment).split()[0]
+            output_of("xdotool", "windowsize", "--sync", window, *WINDOW, environment=environment)
             page = playwright.chromium.connect_over_cdp(browser_address).contexts[0].pages[0]
             page.set_default_timeout(PATIENCE)
             expect.set_options(timeout=PATIENCE)
@@ -444,7 +458,6 @@ def take_desktop(playwright: Playwright, data: Path, folder: Path) -> bytes:
                 expect(page.locator("#lc-documents")).to_contain_text(name)
             page.get_by_role("button", name="Clear the list").click()
             ask(page, "How long is the warranty of the KX-40?")
-            page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
             with ImageGrab.grab(xdisplay=environment["DISPLAY"]) as screen:
                 picture = io.BytesIO()
                 screen.crop(screen.getbbox()).save(picture, "PNG")
