@@ -283,7 +283,7 @@ SCENES = [
         settings={"LOCALCRAG_WEB": "always", "LOCALCRAG_UPPER": "0.9999"},
     ),
     Scene("consent-light-1280.png", consent, found=LIGHTHOUSE, height=500),
-    Scene("incorrect.png", from_the_web, found=LIGHTHOUSE, height=850),
+    Scene("incorrect.png", from_the_web, found=LIGHTHOUSE, height=892),
     Scene("web-settings.png", web_settings, found=LIGHTHOUSE, connected=False),
 ]
 DESKTOP = "desktop-window.png"
@@ -493,7 +493,7 @@ def desktop(folder: Path) -> Iterator[tuple[dict[str, str], str]]:
         "PYTHONPATH": str(ROOT),
         "HOME": str(folder),
     }
-    manager = subprocess.Popen(["openbox"], env=environment, stderr=subprocess.DEVNULL)
+    manager = subprocess.Popen(["openbox"], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
         # localcrag's window would have no frame if it opened before the window manager is ready.
         wait_until(lambda: output_of("xdotool", "get_num_desktops", environment=environment), manager)
