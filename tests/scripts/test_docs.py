@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from make_docs import PAGES, ROOT
-from make_screens import SCREENS, shown
+from make_screens import DESKTOP, SCENES, SCREENS, shown
 
 WRITTEN = sorted(
     {*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *ROOT.glob("models/*.md"), *ROOT.glob("models/*/CARD.md"),
@@ -90,6 +90,10 @@ def test_every_page_is_reached_from_the_readme() -> None:
 
 def test_the_screens_are_those_that_pages_show() -> None:
     assert sorted(path.name for path in SCREENS.iterdir()) == sorted(shown())
+
+
+def test_every_picture_that_a_page_shows_has_a_scene() -> None:
+    assert sorted([*(scene.name for scene in SCENES), DESKTOP]) == sorted(shown())
 
 
 def test_the_readme_is_short() -> None:
