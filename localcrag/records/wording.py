@@ -22,6 +22,9 @@ NOT_ASKED = {
     NotAsked.NO_TIME: gettext_noop("too little of the time budget was left"),
 }
 """Reasons why the web was not searched, worded to follow "because"."""
+SOURCE_WORDS = gettext_noop("In the words of the sources:")
+NEARER_WORDS = gettext_noop("Closest to the question in the sources:")
+"""Lines above the sources' own words, which are the last part of an answer."""
 MAX_SHOWN = 20
 """Maximum number of rows or values shown in an answer; the answer counts the rest."""
 

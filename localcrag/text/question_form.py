@@ -94,6 +94,17 @@ _SUMMARY = re.compile(
     r"(?:points?|ideas?|facts?|messages?|statements?|content)\b(?: (?:of|in|from))?)",
     re.IGNORECASE,
 )
+_NUMBER_ASKED = re.compile(
+    r"\b(?:how (?:many|much|long|old|high|often|far|big|large|tall|late|early|soon|wide|deep|heavy|fast)|when|"
+    r"(?:what|which) (?:date|day|time|year|month|percentage|share|price|fee|cost|amount|number|age|size|version|line|"
+    r"section|page)|wann|wie ?(?:viele?|lange|hoch|oft|weit|gro[sß]+|alt|teuer)|combien|quand|cu[aá]nt[oa]s?|"
+    r"cu[aá]ndo|quant[oiae]|quando)\b",
+    re.IGNORECASE,
+)
+_QUESTION_WORD = re.compile(
+    r"(?:\A\W*|[,;.?!]\s*|\band )(?:how|what|when|where|which|who|whose|why|since when|is|are|does|do|can|must)\b",
+    re.IGNORECASE,
+)
 _WHOLE_DOCUMENTS = frozenset(
     "this that these those the a an all my our your of in it its them they everything every each whole entire full "
     "complete document documents file files text texts pdf pdfs paper papers content contents collection folder upload "
@@ -150,6 +161,16 @@ def summary_subject(question: str) -> frozenset[str] | None:
         return None
     rest = f"{found['about'] or found['says'] or ''} {question[found.end() :]}"
     return frozenset(word.lower() for word in split_words(rest)) - _WHOLE_DOCUMENTS
+
+
+def asks_for_number(question: str) -> bool:
+    """Return whether the answer has a number in it: an amount, a date, a time or a version."""
+    return _NUMBER_ASKED.search(question) is not None
+
+
+def asks_two_things(question: str) -> bool:
+    """Return whether a question has two parts, each with a question word."""
+    return len(_QUESTION_WORD.findall(question)) > 1
 
 
 def asks_yes_or_no(question: str) -> bool:

@@ -52,6 +52,27 @@ def test_a_procedure_is_shown_whole_without_asking_a_small_model(tmp_path: Path)
     assert "the language model was not used" in panel(run)
 
 
+LONG = (
+    "The hall has a hotel limit for guests from London. " + "Guests of the hall sign the hotel book at the desk. " * 5
+    + "The hotel limit in London is 195 euros. " + "The hall keeps the hotel book for guests of the house. " * 5
+)  # fmt: skip
+
+
+def test_a_long_quotation_stands_below_the_line_that_answers(tmp_path: Path) -> None:
+    run, _ = asked(tmp_path, "How high is the hotel limit in London?", LONG, "Guests sign the hotel book [1].")
+    first, _, below = run.answer.partition(f"\n\n{IN_WORDS}")
+    assert first.startswith("“The hotel limit in London is 195 euros.” [1]")
+    assert len(first.split()) < 40
+    assert "Guests of the hall sign the hotel book" in below
+
+
+def test_a_sentence_of_another_line_than_the_best_is_not_shown(tmp_path: Path) -> None:
+    text = "The hotel limit in London is 195 euros.\n\nThe hotel limit in Bergen is 165 euros."
+    run, _ = asked(tmp_path, "What is the hotel limit in London?", text, "The hotel limit in Bergen is 165 euros [1].")
+    assert not run.answer.startswith("The hotel limit in Bergen")
+    assert "195 euros" in run.answer
+
+
 def test_a_list_that_is_asked_for_is_shown_whole(tmp_path: Path) -> None:
     text = "For the permit you need these papers:\n\n- a passport\n- two photos\n- the form"
     run, desk = asked(tmp_path, "Which papers are needed for the permit?", text)

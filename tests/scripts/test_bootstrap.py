@@ -227,7 +227,7 @@ def test_a_first_set_up_does_all_steps_and_says_how_long_each_took(project: Proj
         "hnswlib, which",
         "localcrag itself",
         "the models",
-        "llama.cpp, which",
+        "llama.cpp, compiled",
         "a check",
     ]
     assert done.stdout.count("      done in ") == 8
@@ -365,7 +365,7 @@ def test_a_missing_compiler_is_told_before_anything_is_made(project: Project, tm
     (tmp_path / "empty").mkdir()
     done = project.run("bootstrap.py", extra={"PATH": str(tmp_path / "empty")})
     assert done.returncode == 1
-    assert "this is missing: a C compiler (cc), a C++ compiler (c++)" in done.stderr
+    assert "set-up needs: a C compiler (cc), a C++ compiler (c++)" in done.stderr
     for system in ("Debian, Ubuntu   sudo apt install build-essential", "Fedora", "macOS", "Windows"):
         assert system in done.stderr
     assert not (project.root / ".venv").exists()
@@ -375,7 +375,7 @@ def test_a_compiler_that_a_variable_names_counts(project: Project, tmp_path: Pat
     (tmp_path / "my-compiler").touch(0o755)
     compiler = f"{tmp_path / 'my-compiler'} -m64"
     done = project.run("bootstrap.py", extra={"PATH": str(tmp_path), "CXX": compiler})
-    assert "this is missing: a C compiler (cc). " in done.stderr
+    assert "set-up needs: a C compiler (cc). " in done.stderr
 
 
 @pytest.mark.parametrize("script", ["bootstrap.py", "run.py", "test.py"])
@@ -453,7 +453,7 @@ def test_a_wheel_of_the_index_is_taken_where_there_is_no_compiler(ready: Project
     with an_index(tmp_path / "simple") as index:
         done = with_index(ready, index, PATH=str(tmp_path / "empty"), PIP_FIND_LINKS="")
     assert (done.returncode, done.stderr) == (0, "")
-    assert steps(done.stdout) == ["hnswlib, which", "llama.cpp, compiled"]
+    assert steps(done.stdout) == ["hnswlib, which", "llama.cpp, as"]
     assert origin_of_llama(ready) == "the index"
     assert "instead" not in done.stdout
     # A later start that does not name the index finds all done, and misses no compiler.

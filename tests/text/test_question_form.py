@@ -6,7 +6,9 @@ import pytest
 
 from localcrag.text.question_form import (
     asks_for_list,
+    asks_for_number,
     asks_how,
+    asks_two_things,
     asks_yes_or_no,
     needs_inference,
     requested_topic,
@@ -135,3 +137,31 @@ def test_what_all_there_is_of_is_asked_for(question: str, topic: str | None) -> 
 )
 def test_a_summary_is_asked_for_of_what_is_named(question: str, words: set[str] | None) -> None:
     assert summary_subject(question) == words
+
+
+@pytest.mark.parametrize(
+    ("question", "number"),
+    [
+        ("How long is the notice period?", True),
+        ("By when are the fees due?", True),
+        ("What year was it founded?", True),
+        ("Wie viele Tage dauert es?", True),
+        ("Who keeps the mill?", False),
+        ("How do I clean the filter?", False),
+    ],
+)
+def test_a_question_whose_answer_has_a_number_is_recognised(question: str, number: bool) -> None:
+    assert asks_for_number(question) is number
+
+
+@pytest.mark.parametrize(
+    ("question", "two"),
+    [
+        ("Where is the office, and since when does it exist?", True),
+        ("Who owns the results? Who owns the scans?", True),
+        ("When was it founded, and by whom?", False),
+        ("What is the rent of the flat and the garage?", False),
+    ],
+)
+def test_a_question_of_two_parts_has_two_question_words(question: str, two: bool) -> None:
+    assert asks_two_things(question) is two

@@ -159,7 +159,7 @@ def test_what_is_no_copy_is_refused_and_a_copy_from_elsewhere_can_be_restored(
         expect(screen.locator(".lc-copies li")).to_have_count(1)
         button = screen.get_by_role("button", name="Import a backup file")
         give(page, button, strange)
-        expect(screen.get_by_role("alert")).to_contain_text("strange.sqlite3 is damaged, or no backup of localcrag")
+        expect(screen.get_by_role("alert")).to_contain_text("strange.sqlite3 is damaged, or is not a localcrag backup")
         (made,) = (data / "backups").glob("*.sqlite3")
         carried = tmp_path / "from my other machine.sqlite3"
         carried.write_bytes(made.read_bytes())

@@ -236,7 +236,7 @@ def test_tables_of_a_newer_localcrag_are_left_alone(database: PostgresDatabase) 
 def test_tables_of_before_0_1_0_are_left_alone_with_what_to_do(database: PostgresDatabase) -> None:
     schema.ensure_schema(database)
     database.rows("UPDATE localcrag.about SET version = 1")
-    with pytest.raises(StoreError, match=r"before 0\.1\.0.*Nothing was changed.*DROP SCHEMA localcrag CASCADE"):
+    with pytest.raises(StoreError, match=r"older than 0\.1\.0.*Nothing was changed.*DROP SCHEMA localcrag CASCADE"):
         schema.ensure_schema(database)
 
 

@@ -11,6 +11,8 @@ import pytest
 from localcrag.interfaces.page.chat.html import answer_html, mathml
 from localcrag.records.enums import Action, Backing
 from localcrag.records.evaluation_set import AnswerLocation
+from localcrag.records.wording import SOURCE_WORDS
+from localcrag.text.translation import LANGUAGES, translate_to
 from tests.support import DATA
 from tests.support.made_evaluations import HOSTILE, passage, question, run, sentence
 
@@ -147,3 +149,16 @@ def test_nothing_in_an_answer_is_fetched_followed_or_run(text: str) -> None:
         addresses = {name: value for name, value in attributes.items() if name in FETCHING}
         assert all(tag == "a" and str(value).startswith("#evidence-") for value in addresses.values()), attributes
         assert not any(name.startswith("on") for name in attributes)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_words_of_the_sources_are_folded_below_the_answer(language: str) -> None:
+    line = translate_to(language, SOURCE_WORDS)
+    page = str(answer_html(f"It is 195 euros.\n\n{line}\n\n“The limit.”", None))
+    assert page.startswith("<p>It is 195 euros.</p>")
+    assert page.count("<details") == 1
+    assert page.index("<summary>") < page.index("“The limit.”") < page.index("</details>")
+
+
+def test_an_answer_that_is_all_quotation_is_not_folded() -> None:
+    assert "<details" not in str(answer_html(f"{SOURCE_WORDS}\n\n“The limit.”", None))
