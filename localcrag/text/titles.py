@@ -42,7 +42,7 @@ _TITLE_FIELDS = frozenset(("title", "titel", "titre", "título", "titolo"))
 _COMMENT = re.compile(r"<!--.*?(?:-->|\Z)", re.DOTALL)
 _H1 = re.compile(r"<h1\b[^>]*>(.*?)</h1\s*>", re.IGNORECASE | re.DOTALL)
 _TAG = re.compile(r"</?[a-zA-Z][^<>]*>")
-_ANCHOR = re.compile(r"[ \t]*(?:\{#[\w:.-]+\}|¶|\[(?:¶|#)?\]\(#[^()]*\))[ \t]*\Z")
+_ANCHOR = re.compile(r"(?:\{#[\w:.-]+\}|¶|\[(?:¶|#)?\]\(#[^()]*\))\Z")
 _LINK = re.compile(r"\[([^\[\]]+)\]\([^()\s]*\)")
 _IMAGE_ALT = re.compile(r"<img\b[^<>]*?\balt=[\"']([^\"'<>]*)", re.IGNORECASE)
 _SITE = re.compile(r"\s+(?:[|·•–—:-]|::|»|«)\s+\S")
@@ -217,7 +217,7 @@ def is_heading(line: str) -> bool:
 
 def heading_text(line: str) -> str:
     """Return the text of a heading, without Markdown's and HTML's marks, anchors and a final colon."""
-    bare = _LINK.sub(r"\1", _ANCHOR.sub("", _TAG.sub("", _UNDERLINE.sub("", line))))
+    bare = _LINK.sub(r"\1", _ANCHOR.sub("", _TAG.sub("", _UNDERLINE.sub("", line)).rstrip()))
     return _line(_without_marks(bare).rstrip(" :"))
 
 
