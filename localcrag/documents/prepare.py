@@ -337,8 +337,8 @@ def _prepare_members(
     for member in members:
         if depth == DEEPEST:
             raise UnreadableDocument(
-                f"{whole} lies within {DEEPEST} other files, and what it holds was not added. Unpack it, and add the "
-                "folder."
+                f"{whole} is nested within {DEEPEST} other files, so its contents were not added. Unpack it, and add "
+                "the folder."
             )
         if member.error:
             yield IngestResult(f"{whole}/{member.name}", IngestStatus.FAILED, error=member.error)

@@ -75,7 +75,7 @@ def test_what_is_no_copy_changes_nothing(assembly: Assembly, tmp_path: Path) -> 
 
 def test_a_copy_that_cannot_be_written_says_so(assembly: Assembly) -> None:
     assembly.storage.backups.write_text("in the way")
-    with pytest.raises(StoreError, match="cannot be written"):
+    with pytest.raises(StoreError, match="could not be written"):
         assembly.storage.back_up()
 
 

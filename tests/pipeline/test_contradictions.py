@@ -51,7 +51,7 @@ def test_a_document_and_the_web_disagree_and_the_answer_says_so_with_dates(data:
     assert run.answer.startswith("Your documents and the web disagree here.")
     assert "rules.pdf, page 1 (2019-05-02) says: “The hotel limit in London is 195 euros per night.” [" in run.answer
     assert "“Travel limits” (2026-03-01) says: “The hotel limit in London is 210 euros per night.” [" in run.answer
-    assert run.answer.endswith("your document rules.pdf is of 2019; the web page “Travel limits” of 2026.")
+    assert run.answer.endswith("your document rules.pdf is from 2019; the web page “Travel limits” is from 2026.")
 
 
 @pytest.mark.parametrize(

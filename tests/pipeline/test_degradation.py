@@ -189,7 +189,7 @@ class FailsOnStrips(FakeScorer):
     [
         pytest.param(
             lambda desk: setattr(desk, "scorer", MissingScorer("x", MISSING)),
-            "could not be scored, and are taken in the order they were found: There is no model x.",
+            "could not be scored, so they are used in the order in which they were found: There is no model x.",
             "The limit is 195 euros", False, id="no relevance model",
         ),
         pytest.param(
@@ -247,7 +247,7 @@ def test_an_index_that_fails_leaves_the_words_to_look_for(tmp_path: Path) -> Non
     desk.index = BrokenIndex()
     _, run = desk.ask(ANSWERABLE)
     assert run.answer == "The limit is 195 euros [1]."
-    assert any("only words were looked for: The index is not readable." in warning for warning in run.warnings)
+    assert any("only keywords were used: The index is not readable." in warning for warning in run.warnings)
 
 
 @pytest.mark.parametrize(

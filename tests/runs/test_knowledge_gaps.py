@@ -217,7 +217,7 @@ def test_a_web_text_goes_in_once_and_answers_from_then_on(library: Assembly, by_
     assert (added.document, added.status, added.error) == ("The moon (web, example.org).md", "added", None)
     assert [(one.name, one.dated) for one in assembly.collections.documents()] == [(added.document, "2026-03-01")]
     assert [path.name for path in (tmp_path / "data").iterdir() if path.name.startswith(".web-")] == []
-    with pytest.raises(GapError, match="already, as “The moon"):
+    with pytest.raises(GapError, match="already has this web text, as “The moon"):
         list(assembly.gaps.add_web_text(run.run_id))
     other = dataclasses.replace(run, run_id="other", passages=(web_passage(text="The moon is far away."),))
     assembly.runs.save(other)

@@ -92,7 +92,7 @@ def test_what_a_run_does_not_have_cannot_be_labelled(answered: Run, kind: LabelK
 
 
 def test_a_stopped_run_has_no_answer_to_label(answered: Run) -> None:
-    with pytest.raises(LabelError, match="stopped before"):
+    with pytest.raises(LabelError, match="stopped too early"):
         labels.make_label(dataclasses.replace(answered, action=None), ANSWER, "", good=True)
 
 
@@ -246,7 +246,7 @@ def test_what_was_said_of_sentences_decides_what_is_accepted(
 ) -> None:
     said = good(answered, (SENTENCE, "1", sentence))
     if accepted is None:
-        with pytest.raises(LabelError, match="not labelled wrong"):
+        with pytest.raises(LabelError, match="or all of them are rated wrong"):
             labels_export.make_evaluation_set(said, TEXTS)
     else:
         assert json.loads(labels_export.make_evaluation_set(said, TEXTS).lines[0])["answers"] == list(accepted)

@@ -99,7 +99,7 @@ def test_a_database_of_before_0_1_0_is_refused_and_no_file_is_touched(tmp_path: 
     database_before_0_1_0(path, version=version)
     before = [(one.name, one.stat().st_mtime_ns, one.read_bytes()) for one in tmp_path.iterdir()]
     for use in (lambda: Database(path), lambda: Localcrag(tmp_path)):
-        with pytest.raises(StoreError, match=r"before 0\.1\.0.*--data-dir"):
+        with pytest.raises(StoreError, match=r"older than 0\.1\.0.*--data-dir"):
             use()
     assert [(one.name, one.stat().st_mtime_ns, one.read_bytes()) for one in tmp_path.iterdir()] == before
 
@@ -112,7 +112,7 @@ def test_a_database_of_before_0_1_0_is_known_by_its_log_of_writes_as_well(tmp_pa
         killed.execute("PRAGMA user_version = 22")
         killed.commit()
         assert path.read_bytes()[60:64] == bytes(4), "the number is in the log alone"
-        with pytest.raises(StoreError, match=r"before 0\.1\.0"):
+        with pytest.raises(StoreError, match=r"older than 0\.1\.0"):
             Database(path)
     assert set(tables_in(path)) == {"collections"}
 
@@ -133,5 +133,5 @@ def test_a_database_of_another_program_is_refused_and_left_as_it_is(tmp_path: Pa
 def test_a_backup_of_before_0_1_0_is_refused_with_what_to_do(tmp_path: Path) -> None:
     path = tmp_path / "copy.sqlite3"
     database_before_0_1_0(path)
-    with pytest.raises(StoreError, match=r"before 0\.1\.0.*Nothing was changed\. Choose another file"):
+    with pytest.raises(StoreError, match=r"older than 0\.1\.0.*Nothing was changed\. Choose another file"):
         backup.check(path)

@@ -107,7 +107,7 @@ class Collections:
         """Create an empty collection and return its name. Raises NameRefused, also if the name is taken."""
         name = admin.normalised_name(name, "collection")
         if name in {DEFAULT_COLLECTION, *self.names()}:
-            raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
+            raise NameRefused(f"The collection “{name}” already exists. Choose another name.")
         # Opening the store creates the collection.
         self.store(name)
         return name

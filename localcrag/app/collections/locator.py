@@ -123,7 +123,7 @@ class CollectionLocator:
         """
         name = admin.normalised_name(collection, "collection")
         if name in queries.collection_names(self._database):
-            raise NameRefused(f"There is a collection “{name}” already. Choose another name.")
+            raise NameRefused(f"The collection “{name}” already exists. Choose another name.")
         server = self.server(address)
         row = schema.require_collection(server, there or name)
         home = ServerLocation(str(server.address), row["id"], MoveState.THERE)

@@ -95,6 +95,12 @@ class UnloadableModel(Generic[Model]):
         self._model: Model | None = load()
 
     @property
+    def model(self) -> Model:
+        """The loaded model itself, for developer tools that keep a reference to it while they run."""
+        with self.at_work() as model:
+            return model
+
+    @property
     def is_unloaded(self) -> bool:
         """Whether the model is unloaded, so that its next call loads it."""
         return self._model is None

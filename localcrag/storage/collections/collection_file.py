@@ -218,7 +218,7 @@ def checked_description(values: Mapping[str, str]) -> AboutCollection:
         raise DamagedFile("it names no embedding model")
     are_numbers = type(dimension) is int and type(documents) is int
     if not (are_numbers and 1 <= dimension <= MOST_DIMENSIONS and documents >= 0):
-        raise DamagedFile("numbers in it are not right")
+        raise DamagedFile("it contains invalid numbers")
     return AboutCollection(name, embedder, dimension, documents, preset, web, folder_tags)
 
 

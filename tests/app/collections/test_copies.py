@@ -158,8 +158,8 @@ def test_the_commands_say_what_they_did(assembly: Assembly, tmp_path: Path) -> N
         return done.stdout if status == 0 else done.stderr
 
     assert said("copy", "one", "again") == "again: 3 documents copied from one.\n"
-    assert "3 documents in" in said("export", "one", file)
+    assert "3 documents written to" in said("export", "one", file)
     assert said("import", file, "third") == "third: 3 documents imported.\n"
     assert "there is one" in said("import", file, status=1) or "already" in said("import", file, status=1)
-    assert "renamed: island/ferry.txt is called island/ferry (one).txt" in said("merge", "one", "two")
+    assert "renamed: island/ferry.txt is now island/ferry (one).txt" in said("merge", "one", "two")
     assert said("list").split() == ["again", "local", "third", "local", "two", "local"]

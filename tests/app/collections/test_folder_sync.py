@@ -440,7 +440,7 @@ def test_a_folder_is_let_go_with_its_documents_or_without(desk: FolderDesk) -> N
 def test_what_cannot_be_followed_is_refused_with_a_sentence(desk: FolderDesk, tmp_path: Path) -> None:
     desk.bind()
     for path, said in (
-        (tmp_path / "nowhere", "is no folder"),
+        (tmp_path / "nowhere", "is not a folder"),
         (desk.assembly.settings.data_dir.parent, "localcrag's own data folder"),
         (desk.folder / "cellar", "shares files with"),
     ):

@@ -218,7 +218,7 @@ def test_the_command_forgets_and_says_what_it_searched(assembly: Assembly) -> No
         return done.stdout
 
     assert "table documents.text" in said("--verify", "contract.pdf", status=1)
-    assert "in all tables: nothing" in said("contract.pdf", "--verify")
+    assert "in all tables: found nothing" in said("contract.pdf", "--verify")
     said("--verify", LINES[0])
     said()
     said("--verify", status=2)

@@ -220,7 +220,7 @@ def test_a_worse_calibration_is_applied_only_by_force(localcrag: Any, towns: Pat
     [
         pytest.param([], 2, "Name the folder of an evaluation set, or give --from-use", id="nothing named"),
         pytest.param(["nowhere"], 1, "An evaluation set is a folder with documents/ and questions.jsonl", id="no set"),
-        pytest.param(["x", "--target", "0.2"], 2, "--target is for --criterion web-rate", id="not of this criterion"),
+        pytest.param(["x", "--target", "0.2"], 2, "--target needs --criterion web-rate", id="not of this criterion"),
         pytest.param(
             ["x", "--criterion", "web-rate", "--target", "20"], 2, "must be within 0..1", id="a share above 1"
         ),

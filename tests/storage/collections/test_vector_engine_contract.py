@@ -113,7 +113,7 @@ def test_hnswlib_serves_up_to_the_line_and_usearch_beyond() -> None:
 def test_doctor_shows_what_searches_vectors() -> None:
     finding = vector_engines(IndexEngine.AUTO, hnswlib_import_error())
     assert finding.state is CheckState.OK
-    assert "up to 100,000 different vectors in a collection, usearch beyond" in finding.detail
+    assert "up to 100,000 different vectors in a collection, usearch for more" in finding.detail
     assert "searches all collections" in vector_engines(IndexEngine.HNSWLIB, "").detail
 
 
