@@ -31,7 +31,7 @@ from localcrag.records.enums import Action, Backing, Grade, Origin
 from localcrag.records.evaluation_set import AnswerLocation, Question
 from localcrag.records.passages import GradedPassage, Source
 from localcrag.records.run import Run
-from localcrag.records.wording import compare_with_thresholds
+from localcrag.records.wording import compare_with_thresholds, split_source_words
 from localcrag.text.places import SheetRow, place_name
 
 FIRST_WORDS = 60
@@ -92,7 +92,10 @@ def needed_found(question: Question, run: Run) -> bool | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutcomeCounts:
-    """Counts of a group of questions under a configuration. `words` is the median number in a right answer."""
+    """Counts of a group of questions under a configuration.
+
+    `words` is the median number of words shown first, in answers with all strings.
+    """
 
     group: str
     answerable: int = 0
@@ -120,7 +123,11 @@ def count_outcomes(pairs: Sequence[tuple[Question, Run]], group: str) -> Outcome
     outcomes = [outcome_of(question, run) for question, run in labelled]
     whole = [is_whole(question, run) for question, run in labelled]
     nothing = [run for question, run in pairs if not question.answers]
-    lengths = sorted(len(answer_text(run).split()) for (_, run), right in zip(labelled, whole, strict=True) if right)
+    lengths = sorted(
+        len(split_source_words(answer_text(run))[0].split())
+        for (_, run), right in zip(labelled, whole, strict=True)
+        if right
+    )
     found = [one for question, run in labelled if (one := needed_found(question, run)) is not None]
     return OutcomeCounts(
         group=group,

@@ -224,7 +224,7 @@ def _outcomes(figures: Figures) -> ReportSection | None:
         "Outcomes",
         "Of questions with labelled whole answers. Right: all strings near the beginning of a sure answer; all "
         "strings: anywhere in it. Sure without: of the sure answers, those that lack a string. Lines found: all lines "
-        "that the answer rests on are in the passages. Words: median length of the answers with all strings.",
+        "that the answer rests on are in the passages. Words: median number shown first, in answers with all strings.",
         tables=tuple(
             ReportTable(name, ("", *OUTCOME_HEADINGS[1:]), tuple(row(*outcome_row(one)) for one in counts))
             for name, counts in figures.outcomes.items()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from localcrag.records.enums import Backing, NotAsked, Operation
 from localcrag.records.passages import Thresholds
 from localcrag.records.run import Computation
-from localcrag.text.translation import format_decimals, gettext_noop, ngettext
+from localcrag.text.translation import LANGUAGES, format_decimals, gettext_noop, ngettext, translate_to
 from localcrag.text.translation import gettext as _
 
 MARKS = {
@@ -25,8 +27,22 @@ NOT_ASKED = {
 SOURCE_WORDS = gettext_noop("In the words of the sources:")
 NEARER_WORDS = gettext_noop("Closest to the question in the sources:")
 """Lines above the sources' own words, which are the last part of an answer."""
+_SOURCE_WORDS = re.compile(
+    "\n\n({})\n\n".format(
+        "|".join(re.escape(translate_to(code, text)) for code in LANGUAGES for text in (SOURCE_WORDS, NEARER_WORDS))
+    )
+)
 MAX_SHOWN = 20
 """Maximum number of rows or values shown in an answer; the answer counts the rest."""
+
+
+def split_source_words(answer: str) -> tuple[str, str, str]:
+    """Return what an answer says first, and the line above the sources' words below it with these words; "" if none.
+
+    The line may be in any language, because an answer stays in the one that it was given in.
+    """
+    found = _SOURCE_WORDS.search(answer)
+    return (answer[: found.start()], found[1], answer[found.end() :]) if found else (answer, "", "")
 
 
 def compare_with_thresholds(relevance: float, thresholds: Thresholds) -> str:

@@ -29,10 +29,10 @@ from localcrag.records.enums import Action, Origin, Skill
 from localcrag.records.models import ModelState
 from localcrag.records.passages import Evidence, Source
 from localcrag.records.run import ChatTurn, Run, TurnState
-from localcrag.records.wording import MARKS, NEARER_WORDS, SOURCE_WORDS
+from localcrag.records.wording import MARKS, split_source_words
 from localcrag.runs.export import source_place
 from localcrag.runs.recording import unread_passages
-from localcrag.text.translation import LANGUAGES, gettext, translate_to
+from localcrag.text.translation import gettext
 from localcrag.text.translation import gettext as _
 
 MAX_FORMULA = 1000
@@ -81,24 +81,16 @@ _CHIP = Markup(
 _MARK = Markup('<span class="lc-mark lc-backing-{backing}" title="{why}">{note}</span>')
 
 
-_SOURCE_WORDS = re.compile(
-    "\n\n({})\n\n".format(
-        "|".join(re.escape(translate_to(code, text)) for code in LANGUAGES for text in (SOURCE_WORDS, NEARER_WORDS))
-    )
-)
-"""The line that separates an answer from the sources' words below it, in the language that it was answered in."""
-
-
 def answer_html(answer: str, run: Run | None) -> Markup:
     """Return an answer as HTML. Its `run` is needed for citations and reasons; without it, they stay text."""
     known = {piece.n: piece for piece in run.evidence} if run else {}
     sources = {source.id: source for source in run.sources} if run else {}
     about: dict[str, Any] = {"run": run, "known": known, "sources": sources}
-    first, words, rest = _SOURCE_WORDS.split(answer, maxsplit=1) if _SOURCE_WORDS.search(answer) else (answer, "", "")
+    first, line, rest = split_source_words(answer)
     shown = Markup(_READER.render(first, about))  # noqa: S704 - HTML is disabled, and every rule below escapes
     if rest:
         folded = Markup(_READER.render(rest, about))  # noqa: S704 - as above
-        shown += Markup('<details class="lc-more"><summary>{}</summary>{}</details>').format(words.rstrip(":"), folded)
+        shown += Markup('<details class="lc-more"><summary>{}</summary>{}</details>').format(line.rstrip(":"), folded)
     return shown
 
 
