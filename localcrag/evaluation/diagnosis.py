@@ -40,7 +40,12 @@ WORDS_PER_NEEDED_WORD = 1.5
 """The same for an answer that rests on many lines, such as a list, per word of these lines."""
 NEEDED_SHARE = 0.9
 """Share of a needed line's words that a passage with the line contains; the others may be markup or hyphenated."""
+SHORTEST_STEM = 4
+"""Letters that the last word of a string needs so that a longer word contains it."""
 _WORD = re.compile(r"\S+")
+_TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+")
+_THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_LIST_MARK = re.compile(r"^[ \t]*\d{1,2}[.)][ \t]+", re.MULTILINE)
 
 
 class Outcome(StrEnum):
@@ -61,9 +66,34 @@ def outcome_of(question: Question, run: Run) -> Outcome:
     if not run.answered:
         return Outcome.REFUSED
     text = answer_text(run)
-    if all(contains_answer(beginning(text, question), item) for item in question.all_of):
+    first = beginning(split_source_words(text)[0], question)
+    if all(says(first, item) for item in question.all_of):
         return Outcome.RIGHT
-    return Outcome.PARTLY if any(contains_answer(text, item) for item in question.all_of) else Outcome.WRONG
+    return Outcome.PARTLY if any(says(text, item) for item in question.all_of) else Outcome.WRONG
+
+
+def says(text: str, alternatives: Sequence[str]) -> bool:
+    """Return whether a text contains one of the strings, word by word; numbers of list items do not count.
+
+    “70min” says “70 minutes” in part and contains “70”, “1,045” is “1045”, and the last word may go on: “refrigerator”
+    contains “refriger”.
+    """
+    words = _words(_LIST_MARK.sub("", text))
+    return any(_follow(words, _words(one)) for one in alternatives)
+
+
+def _words(text: str) -> list[str]:
+    return [word.replace(",", "") if _THOUSANDS.fullmatch(word) else word for word in _TOKEN.findall(text.lower())]
+
+
+def _follow(words: Sequence[str], wanted: Sequence[str]) -> bool:
+    *before, last = wanted
+    stem = len(last) >= SHORTEST_STEM and last.isalpha()
+    return any(
+        words[at : at + len(before)] == before
+        and (words[at + len(before)] == last or (stem and words[at + len(before)].startswith(last)))
+        for at in range(len(words) - len(before))
+    )
 
 
 def beginning(text: str, question: Question) -> str:
@@ -76,7 +106,7 @@ def beginning(text: str, question: Question) -> str:
 
 def is_whole(question: Question, run: Run) -> bool:
     """Return whether a sure answer contains all strings of a whole answer, wherever they stand."""
-    return run.answered and all(contains_answer(answer_text(run), item) for item in question.all_of)
+    return run.answered and all(says(answer_text(run), item) for item in question.all_of)
 
 
 def needed_found(question: Question, run: Run) -> bool | None:

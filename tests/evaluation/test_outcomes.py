@@ -6,10 +6,11 @@ import dataclasses
 
 import pytest
 
-from localcrag.evaluation.diagnosis import FIRST_WORDS, Outcome, count_outcomes, needed_found, outcome_of
+from localcrag.evaluation.diagnosis import FIRST_WORDS, Outcome, count_outcomes, needed_found, outcome_of, says
 from localcrag.records.enums import Action
 from localcrag.records.evaluation_set import AnswerLocation
 from localcrag.records.run import Run
+from localcrag.records.wording import SOURCE_WORDS
 from tests.support.made_evaluations import passage, question, run
 
 LINE = "The tank holds 42 litres, of which 40 can be used."
@@ -38,6 +39,28 @@ def answered(answer: str, *, abstained: bool = False) -> Run:
 )
 def test_a_sure_answer_is_right_if_it_says_everything_soon(answer: str, outcome: Outcome) -> None:
     assert outcome_of(ASKED, answered(answer)) is outcome
+
+
+@pytest.mark.parametrize(
+    ("text", "string", "said"),
+    [
+        ("It takes 70min.", "70", True),
+        ("Only from 7-8th November.", "7", True),
+        ("The rent is 1,045 euros.", "1045", True),
+        ("It is 10.45 euros.", "45", False),
+        ("Arweave.org pays for it.", "Arweave", True),
+        ("Keep it in the refrigerator.", "refriger", True),
+        ("It is nothing else.", "no", False),
+        ("5. Elections take two days.", "5", False),
+    ],
+)
+def test_a_string_is_said_word_by_word(text: str, string: str, said: bool) -> None:
+    assert says(text, [string]) is said
+
+
+def test_what_only_the_words_of_the_sources_say_is_not_said_first() -> None:
+    answer = f"It holds 42 litres.\n\n{SOURCE_WORDS}\n\n“{LINE}”"
+    assert outcome_of(ASKED, answered(answer)) is Outcome.PARTLY
 
 
 def test_an_answer_that_rests_on_many_lines_may_be_longer() -> None:
