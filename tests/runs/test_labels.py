@@ -135,7 +135,7 @@ def test_an_answer_that_quotes_proposes_what_it_quotes(tmp_path: Path) -> None:
     desk = Desk(tmp_path / "quoting", *DOCUMENT)
     desk.llm = FakeLanguageModel("Ships sail to Rome [1].", "Ships sail to Rome [1].")
     run = desk.ask(ANSWERABLE)[1]
-    assert run.answer.startswith("The sources do not support what the language model wrote")
+    assert "Rome" not in run.answer
     assert labels.propose_question(run).answers[0] == STRIP
     assert labels.propose_question(run).documents == ("rules.txt",)
 

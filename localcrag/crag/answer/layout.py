@@ -17,7 +17,7 @@ from localcrag.text.blocks import NARROWEST_WRAPPED, Block, BlockKind, split_blo
 from localcrag.text.lexicon import SMALL
 from localcrag.text.sanitize import quotable, remove_invisible
 from localcrag.text.titles import heading_text
-from localcrag.text.words import one_line
+from localcrag.text.words import content_words, one_line
 
 MORE = " … "
 """Mark for an omission between two sentences of a paragraph."""
@@ -57,7 +57,7 @@ def evidence_fragments(piece: Evidence, passage: Passage | None, strips: Sequenc
 def passage_fragments(passage: Passage, likeliest: Collection[Strip], within: tuple[int, int]) -> list[Fragment]:
     """Return the part of a passage `within` two positions, with its likeliest strips marked.
 
-    Rows keep their table's header, even if that is outside the part.
+    Rows keep their table's header, even if that is outside the part or the passage.
     """
     begin, end = within
     spans: list[tuple[int, int, bool]] = []
@@ -72,7 +72,30 @@ def passage_fragments(passage: Passage, likeliest: Collection[Strip], within: tu
         above = [block for block in blocks if block.kind is BlockKind.HEADER and block.start < begin]
         for header in above[-1:]:
             shown.insert(0, _fragment(header, [(passage.text[header.start : header.end], False)]))
+        if not above and passage.lead and " | " in passage.lead:
+            shown.insert(0, Fragment(BlockKind.HEADER, ((passage.lead, False),)))
     return shown
+
+
+def asked_columns(fragments: Sequence[Fragment], question: str) -> list[Fragment]:
+    """Return a table row and its header without the columns that the question does not ask for.
+
+    The first column stays, and so do columns whose header or cell has words of the question. Other fragments, and rows
+    of a table in which no header has such words, stay as they are.
+    """
+    if [one.kind for one in fragments] != [BlockKind.HEADER, BlockKind.ROW]:
+        return list(fragments)
+    names, cells = split_cells(fragments[0].text.partition("\n")[0]), split_cells(fragments[1].text)
+    asked = content_words(question)
+    if len(names) != len(cells) or not any(asked & content_words(name) for name in names[1:]):
+        return list(fragments)
+    kept = [
+        at
+        for at, (name, cell) in enumerate(zip(names, cells, strict=True))
+        if at == 0 or asked & content_words(name) or asked & content_words(cell)
+    ]
+    header, row = (" | ".join(texts[at] for at in kept) for texts in (names, cells))
+    return [Fragment(BlockKind.HEADER, ((header, False),)), Fragment(BlockKind.ROW, ((row, False),))]
 
 
 def _cut(text: str, blocks: Sequence[Block], spans: Sequence[tuple[int, int, bool]]) -> list[Fragment]:

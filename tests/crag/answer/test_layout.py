@@ -266,3 +266,26 @@ def test_rows_from_the_middle_of_a_table_keep_its_header() -> None:
 
 def test_brackets_with_numbers_in_a_source_are_no_citations() -> None:
     assert laid("It was so [2]. It is [3, 4].\n\n- one [5]\n- two", citation="[1]").count("[") == 1
+
+
+def test_a_row_gets_the_header_of_a_table_that_begins_before_its_passage() -> None:
+    text = "Hull | 140 | 12\nYork | 120 | 10"
+    passage = graded(0.5, text, id="p", lead="Town | Fee | Places")
+    shown = passage_fragments(passage, (), (0, len("Hull | 140 | 12")))
+    assert layout.markdown(shown) == "| Town | Fee | Places |\n| --- | --- | --- |\n| Hull | 140 | 12 |"
+
+
+@pytest.mark.parametrize(
+    ("question", "shown"),
+    [
+        pytest.param("How high is the fee in York?", ["Town | Fee", "York | 120"], id="the column that is asked for"),
+        pytest.param(
+            "How many stalls does York have?", ["Town | Fee | Places", "York | 120 | 10"], id="no column is named"
+        ),
+        pytest.param("What is the fee for 10 places?", ["Town | Fee | Places", "York | 120 | 10"], id="both columns"),
+    ],
+)
+def test_a_row_is_shown_with_the_columns_that_are_asked_for(question: str, shown: list[str]) -> None:
+    passage = graded(0.5, "York | 120 | 10\nHull | 140 | 12", id="p", lead="Town | Fee | Places")
+    row = passage_fragments(passage, (), (0, len("York | 120 | 10")))
+    assert [one.text for one in layout.asked_columns(row, question)] == shown

@@ -90,7 +90,7 @@ def answer_html(answer: str, run: Run | None) -> Markup:
     shown = Markup(_READER.render(first, about))  # noqa: S704 - HTML is disabled, and every rule below escapes
     if rest:
         folded = Markup(_READER.render(rest, about))  # noqa: S704 - as above
-        shown += Markup('<details class="lc-more"><summary>{}</summary>{}</details>').format(line.rstrip(":"), folded)
+        shown += Markup('<details class="lc-quoted"><summary>{}</summary>{}</details>').format(line.rstrip(":"), folded)
     return shown
 
 
