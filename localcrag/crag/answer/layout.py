@@ -17,7 +17,7 @@ from localcrag.text.blocks import NARROWEST_WRAPPED, Block, BlockKind, split_blo
 from localcrag.text.lexicon import SMALL
 from localcrag.text.sanitize import quotable, remove_invisible
 from localcrag.text.titles import heading_text
-from localcrag.text.words import content_words, one_line
+from localcrag.text.words import one_line
 
 MORE = " … "
 """Mark for an omission between two sentences of a paragraph."""
@@ -75,27 +75,6 @@ def passage_fragments(passage: Passage, likeliest: Collection[Strip], within: tu
         if not above and passage.lead and " | " in passage.lead:
             shown.insert(0, Fragment(BlockKind.HEADER, ((passage.lead, False),)))
     return shown
-
-
-def asked_columns(fragments: Sequence[Fragment], question: str) -> list[Fragment]:
-    """Return a table row and its header without the columns that the question does not ask for.
-
-    The first column stays, and so do columns whose header or cell has words of the question. Other fragments, and rows
-    of a table in which no header has such words, stay as they are.
-    """
-    if [one.kind for one in fragments] != [BlockKind.HEADER, BlockKind.ROW]:
-        return list(fragments)
-    names, cells = split_cells(fragments[0].text.partition("\n")[0]), split_cells(fragments[1].text)
-    asked = content_words(question)
-    if len(names) != len(cells) or not any(asked & content_words(name) for name in names[1:]):
-        return list(fragments)
-    kept = [
-        at
-        for at, (name, cell) in enumerate(zip(names, cells, strict=True))
-        if at == 0 or asked & content_words(name) or asked & content_words(cell)
-    ]
-    header, row = (" | ".join(texts[at] for at in kept) for texts in (names, cells))
-    return [Fragment(BlockKind.HEADER, ((header, False),)), Fragment(BlockKind.ROW, ((row, False),))]
 
 
 def _cut(text: str, blocks: Sequence[Block], spans: Sequence[tuple[int, int, bool]]) -> list[Fragment]:

@@ -24,7 +24,7 @@ from localcrag.crag.screen import injection
 from localcrag.records.enums import Grade, Origin, Skill, StripMode
 from localcrag.records.passages import NEVER_KEPT, Evidence, GradedPassage, Source, Strip, strips_by_piece
 from localcrag.records.run import WebUse
-from localcrag.records.wording import NOT_ASKED, split_source_words
+from localcrag.records.wording import NOT_ASKED
 from localcrag.settings import Settings
 from localcrag.text.blocks import BlockKind, split_blocks
 from localcrag.text.places import page_name, row_names
@@ -104,8 +104,6 @@ NUMBER_LOG_ODDS = 2.0
 
 With these, the first lines contain all strings of the answer for 64 of 149 questions of the sets `a` and `b` that are
 answered as sure, where the embedded language model's sentences do for 16 (docs/lab/real-documents.md)."""
-REPEATED_LOG_ODDS = 2.0
-"""What is taken off a line that an earlier answer began with: a follow-up asks for something else."""
 _NUMBER = re.compile(r"\d[\d.,:/]*")
 
 
@@ -118,13 +116,11 @@ def lead_lines(task: GenerationTask, context: Context) -> list[Quotation]:
     several = asks_for_list(question) or asks_how(question) or needs_inference(question) or asks_two_things(question)
     asked = set(_NUMBER.findall(question)) if asks_for_number(question) else None
     passages = {passage.id: passage for passage in injection.screened(task.used, context.parts.rules)}
-    said = " ".join(one_line(split_source_words(turn.answer)[0]) for turn in task.asked.history)
 
     def log_odds(strip: Strip) -> float:
         share = min(max(strip.relevance, 1e-4), 1 - 1e-4)
         numbered = asked is not None and not asked.issuperset(_NUMBER.findall(strip.text))
-        repeated = one_line(strip.text) in said
-        return math.log(share / (1 - share)) + NUMBER_LOG_ODDS * numbered - REPEATED_LOG_ODDS * repeated
+        return math.log(share / (1 - share)) + NUMBER_LOG_ODDS * numbered
 
     ranked = sorted((strip for strip in task.refinement.strips if strip.kept), key=log_odds, reverse=True)
     chosen: list[tuple[Strip, Quotation]] = []
@@ -137,7 +133,7 @@ def lead_lines(task: GenerationTask, context: Context) -> list[Quotation]:
         passage = passages.get(strip.passage)
         if piece is None or passage is None:
             continue  # Other evidence has the same words.
-        shown = layout.asked_columns(layout.passage_fragments(passage, (), (strip.start, strip.end)), question)
+        shown = layout.passage_fragments(passage, (), (strip.start, strip.end))
         line = Quotation(dataclasses.replace(piece, text=strip.text, relevance=strip.relevance), tuple(shown))
         if any(one.kind not in (BlockKind.HEADING, BlockKind.HEADER) for one in shown):
             chosen.append((strip, line))

@@ -273,19 +273,3 @@ def test_a_row_gets_the_header_of_a_table_that_begins_before_its_passage() -> No
     passage = graded(0.5, text, id="p", lead="Town | Fee | Places")
     shown = passage_fragments(passage, (), (0, len("Hull | 140 | 12")))
     assert layout.markdown(shown) == "| Town | Fee | Places |\n| --- | --- | --- |\n| Hull | 140 | 12 |"
-
-
-@pytest.mark.parametrize(
-    ("question", "shown"),
-    [
-        pytest.param("How high is the fee in York?", ["Town | Fee", "York | 120"], id="the column that is asked for"),
-        pytest.param(
-            "How many stalls does York have?", ["Town | Fee | Places", "York | 120 | 10"], id="no column is named"
-        ),
-        pytest.param("What is the fee for 10 places?", ["Town | Fee | Places", "York | 120 | 10"], id="both columns"),
-    ],
-)
-def test_a_row_is_shown_with_the_columns_that_are_asked_for(question: str, shown: list[str]) -> None:
-    passage = graded(0.5, "York | 120 | 10\nHull | 140 | 12", id="p", lead="Town | Fee | Places")
-    row = passage_fragments(passage, (), (0, len("York | 120 | 10")))
-    assert [one.text for one in layout.asked_columns(row, question)] == shown
