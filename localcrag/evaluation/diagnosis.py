@@ -159,6 +159,7 @@ def count_outcomes(pairs: Sequence[tuple[Question, Run]], group: str) -> Outcome
         if right
     )
     found = [one for question, run in labelled if (one := needed_found(question, run)) is not None]
+    refused = outcomes.count(Outcome.REFUSED)
     return OutcomeCounts(
         group=group,
         answerable=len(labelled),
@@ -166,8 +167,8 @@ def count_outcomes(pairs: Sequence[tuple[Question, Run]], group: str) -> Outcome
         whole=sum(whole),
         partly=outcomes.count(Outcome.PARTLY),
         wrong=outcomes.count(Outcome.WRONG),
-        sure_without=sum(run.answered and not all_of for (_, run), all_of in zip(labelled, whole, strict=True)),
-        refused=outcomes.count(Outcome.REFUSED),
+        sure_without=len(labelled) - refused - sum(whole),
+        refused=refused,
         labelled_needed=len(found),
         needed_found=sum(found),
         unanswerable=len(nothing),

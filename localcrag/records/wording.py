@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 from localcrag.records.enums import Backing, NotAsked, Operation
 from localcrag.records.passages import Thresholds
@@ -27,11 +28,6 @@ NOT_ASKED = {
 SOURCE_WORDS = gettext_noop("In the words of the sources:")
 NEARER_WORDS = gettext_noop("Closest to the question in the sources:")
 """Lines above the sources' own words, which are the last part of an answer."""
-_SOURCE_WORDS = re.compile(
-    "\n\n({})\n\n".format(
-        "|".join(re.escape(translate_to(code, text)) for code in LANGUAGES for text in (SOURCE_WORDS, NEARER_WORDS))
-    )
-)
 MAX_SHOWN = 20
 """Maximum number of rows or values shown in an answer; the answer counts the rest."""
 
@@ -41,8 +37,14 @@ def split_source_words(answer: str) -> tuple[str, str, str]:
 
     The line may be in any language, because an answer stays in the one that it was given in.
     """
-    found = _SOURCE_WORDS.search(answer)
+    found = _source_words_pattern().search(answer)
     return (answer[: found.start()], found[1], answer[found.end() :]) if found else (answer, "", "")
+
+
+@cache  # Not at import, which would read the catalogues at every start of a command.
+def _source_words_pattern() -> re.Pattern[str]:
+    lines = (translate_to(code, text) for code in LANGUAGES for text in (SOURCE_WORDS, NEARER_WORDS))
+    return re.compile("\n\n({})\n\n".format("|".join(map(re.escape, lines))))
 
 
 def compare_with_thresholds(relevance: float, thresholds: Thresholds) -> str:

@@ -18,7 +18,7 @@ from localcrag.crag.answer.layout import Fragment
 from localcrag.crag.answer.verify import says_all
 from localcrag.crag.context import EVERY_STEP, Context
 from localcrag.crag.grading import nearest_passages
-from localcrag.crag.refine.refine import QUOTED_SHARE
+from localcrag.crag.refine.refine import QUOTED_SHARE, single_strip
 from localcrag.crag.refine.strips import count_words, split_into_strips
 from localcrag.crag.screen import injection
 from localcrag.records.enums import Grade, Origin, Skill, StripMode
@@ -122,22 +122,24 @@ def lead_lines(task: GenerationTask, context: Context) -> list[Quotation]:
         numbered = asked is not None and not asked.issuperset(_NUMBER.findall(strip.text))
         return math.log(share / (1 - share)) + NUMBER_LOG_ODDS * numbered
 
-    ranked = sorted((strip for strip in task.refinement.strips if strip.kept), key=log_odds, reverse=True)
+    scored = [(log_odds(strip), strip) for strip in task.refinement.strips if strip.kept]
     chosen: list[tuple[Strip, Quotation]] = []
-    words = 0
-    for strip in ranked:
+    words, least = 0, -math.inf
+    for score, strip in sorted(scored, key=lambda one: one[0], reverse=True):
+        if score < least:
+            break
         more = count_words(strip.text)
-        if chosen and (words + more > LEAD_WORDS or log_odds(strip) < log_odds(chosen[0][0]) - LEAD_MARGIN):
+        piece, passage = single_strip(strip, task.evidence), passages.get(strip.passage)
+        # Without a piece, other evidence has the same words.
+        if piece is None or passage is None or (chosen and words + more > LEAD_WORDS):
             continue
-        piece = next((one for one in task.evidence if one.passage == strip.passage and strip.text in one.text), None)
-        passage = passages.get(strip.passage)
-        if piece is None or passage is None:
-            continue  # Other evidence has the same words.
         shown = layout.passage_fragments(passage, (), (strip.start, strip.end))
-        line = Quotation(dataclasses.replace(piece, text=strip.text, relevance=strip.relevance), tuple(shown))
-        if any(one.kind not in (BlockKind.HEADING, BlockKind.HEADER) for one in shown):
-            chosen.append((strip, line))
-            words += more
+        if all(one.kind in (BlockKind.HEADING, BlockKind.HEADER) for one in shown):
+            continue
+        if not chosen:
+            least = score - LEAD_MARGIN
+        chosen.append((strip, Quotation(piece, tuple(shown))))
+        words += more
         if len(chosen) == (MOST_LEAD_LINES_OF_SEVERAL if several else MOST_LEAD_LINES):
             break
     if several:

@@ -10,6 +10,7 @@ from localcrag.crag import reconcile
 from localcrag.crag.answer import generate as prompts
 from localcrag.crag.answer import quotations, verify
 from localcrag.crag.answer.generate import Certainty, GenerationTask
+from localcrag.crag.answer.quotations import Quotation
 from localcrag.crag.context import NO_ANSWER, AskedQuestion, Context, Flow
 from localcrag.crag.refine.refine import QUOTED_SHARE, Refinement, best_strips
 from localcrag.crag.refine.strips import count_words, has_rows_or_items
@@ -56,8 +57,8 @@ def generate_and_verify(task: GenerationTask, context: Context) -> Flow[None]:
     """Yield the answer's pieces, how far it is backed, and Answered.
 
     If nothing in the answer is backed, the model writes it once more from the best strips alone. If that fails too, the
-    sources' own words replace it if the evidence is sure to answer; otherwise the answer is that the documents do not
-    say it.
+    sources' own words replace it if the evidence is sure to answer, beginning with the lines that answer best;
+    otherwise the answer is that the documents do not say it.
 
     A small language model reads the best strips alone. The sources' words are shown below its answer if the answer
     leaves something out. They replace the answer if the model finds none, if the answer is not fully backed, or if it
@@ -92,10 +93,14 @@ def _shows_likeliest(task: GenerationTask) -> bool:
     return task.certainty is Certainty.DOUBTFUL and not reconcile.quoted_evidence(task.conflicts)
 
 
-def _source_words(task: GenerationTask, context: Context) -> str:
-    reported = reconcile.quoted_evidence(task.conflicts)
-    shown = quotations.select_quotations(task, context, without=reported) or quotations.select_quotations(task, context)
-    shown = shown or quotations.all_quotations(task, context)
+def _unreported(task: GenerationTask, context: Context) -> list[Quotation]:
+    """Return the quotations that no contradiction quotes already."""
+    return quotations.select_quotations(task, context, without=reconcile.quoted_evidence(task.conflicts))
+
+
+def _source_words(shown: Sequence[Quotation], task: GenerationTask, context: Context) -> str:
+    """Return the quotations as Markdown; if there are none, those that a contradiction quotes, or all evidence."""
+    shown = shown or quotations.select_quotations(task, context) or quotations.all_quotations(task, context)
     return quotations.render(shown, task.refinement.sources)
 
 
@@ -104,14 +109,13 @@ def _lead_and_source_words(task: GenerationTask, context: Context) -> tuple[str,
 
     The pieces alone are shown if they are short, or have the form that the question asks for.
     """
-    question, sources = task.asked.standalone, task.refinement.sources
-    reported = reconcile.quoted_evidence(task.conflicts)
-    shown = quotations.select_quotations(task, context, without=reported)
+    shown, lead = _unreported(task, context), []
     words = sum(count_words(one.piece.text) for one in shown)
-    lead = [one for one in quotations.lead_lines(task, context) if one.piece.n not in reported]
-    if not lead or words <= quotations.LEAD_WORDS or quotations.has_asked_form(shown[0], question):
-        return f"{_(SOURCE_WORDS)}\n\n{_source_words(task, context)}", ""
-    return quotations.render_lines(lead), f"{_(SOURCE_WORDS)}\n\n{quotations.render(shown, sources)}"
+    if words > quotations.LEAD_WORDS and not quotations.has_asked_form(shown[0], task.asked.standalone):
+        reported = reconcile.quoted_evidence(task.conflicts)
+        lead = [one for one in quotations.lead_lines(task, context) if one.piece.n not in reported]
+    quoted = f"{_(SOURCE_WORDS)}\n\n{_source_words(shown, task, context)}"
+    return (quotations.render_lines(lead), quoted) if lead else (quoted, "")
 
 
 _BEFORE_SOURCE_WORDS = {
@@ -140,7 +144,7 @@ def _worded(outcome: Outcome, task: GenerationTask, context: Context) -> tuple[s
         intro = _(_BEFORE_NEAREST[outcome][bool(task.web.results)])
         return f"{intro}\n\n{quotations.render_task_nearest(task, context)}", ""
     if outcome in _BEFORE_SOURCE_WORDS:
-        return f"{_(_BEFORE_SOURCE_WORDS[outcome])}\n\n{_source_words(task, context)}", ""
+        return f"{_(_BEFORE_SOURCE_WORDS[outcome])}\n\n{_source_words(_unreported(task, context), task, context)}", ""
     return _lead_and_source_words(task, context)
 
 

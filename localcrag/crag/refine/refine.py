@@ -240,12 +240,14 @@ def best_strips(
 
 def single_strips(strips: Sequence[Strip], evidence: Sequence[Evidence]) -> list[Evidence]:
     """Return every kept strip as evidence under the number of its piece, the most relevant first."""
-    singles = []
-    for strip in sorted((strip for strip in strips if strip.kept), key=lambda strip: -strip.relevance):
-        piece = next((piece for piece in evidence if piece.passage == strip.passage and strip.text in piece.text), None)
-        if piece is not None:
-            singles.append(dataclasses.replace(piece, text=strip.text, relevance=strip.relevance))
-    return singles
+    ranked = sorted((strip for strip in strips if strip.kept), key=lambda strip: -strip.relevance)
+    return [single for strip in ranked if (single := single_strip(strip, evidence))]
+
+
+def single_strip(strip: Strip, evidence: Sequence[Evidence]) -> Evidence | None:
+    """Return a strip as evidence under the number of its piece; None if no piece contains it."""
+    piece = next((piece for piece in evidence if piece.passage == strip.passage and strip.text in piece.text), None)
+    return piece and dataclasses.replace(piece, text=strip.text, relevance=strip.relevance)
 
 
 def reading_order(passages: Sequence[GradedPassage]) -> list[GradedPassage]:
