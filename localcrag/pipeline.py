@@ -24,6 +24,7 @@ from localcrag.crag.context import (
     choose_documents,
 )
 from localcrag.crag.evaluate import decide, evaluate
+from localcrag.crag.look_up import look_up
 from localcrag.crag.read_all import read_all as read_all_passages
 from localcrag.crag.reconcile import reconcile
 from localcrag.crag.refine.step import refine, refine_selection
@@ -98,7 +99,7 @@ def _flow(run: Run, context: Context) -> Flow[None]:
     ahead = yield from search_speculatively(question, context)
     local = yield from evaluate(question, found, context)
     action = yield from decide(question, local, context)
-    if (yield from compute(asked, local, context)):
+    if (yield from compute(asked, local, context)) or (yield from look_up(asked, local, context)):
         return
     local, action = yield from retry(question, local, action, context)
 

@@ -161,8 +161,8 @@ class RetrievalSettings(SettingsGroup):
     """Number of processes that read files and scanned pages while documents are added."""
     k: Annotated[int, Unit("passages")] = Field(6, ge=1, le=50)
     """Number of passages kept for a question."""
-    reranked: Annotated[int, Unit("passages")] = Field(10, ge=1, le=200)
-    """Maximum number of passages to score: k first, then more if none of these is CORRECT."""
+    reranked: Annotated[int, Unit("passages")] = Field(12, ge=1, le=200)
+    """Number of passages to score, from which the best k are kept; at least k."""
     candidates: Annotated[int, Unit("passages")] = Field(30, ge=1, le=500)
     """Results taken from each index before they are fused."""
     index_engine: IndexEngine = IndexEngine.AUTO

@@ -13,9 +13,9 @@ from cachetools import FIFOCache
 
 from localcrag.crag.screen.rules import RULES, Rule
 from localcrag.records import thresholds as presets
-from localcrag.records.enums import Policy, Rewriter, ScorerKind, Skill, Strictness
+from localcrag.records.enums import Rewriter, ScorerKind, Skill, Strictness
 from localcrag.records.errors import QuestionError
-from localcrag.records.events import Computed, Event, Refined
+from localcrag.records.events import Computed, Event, LookedUp, Refined
 from localcrag.records.passages import Judgement, Judgements, Thresholds
 from localcrag.records.protocols import (
     ChunkStore,
@@ -146,7 +146,7 @@ def add_aliases(events: Flow[None], document_aliases: DocumentAliases) -> Flow[N
     """Yield these events, adding all names of the documents to their sources. Raises StoreError."""
     with closing(events):
         for event in events:
-            if isinstance(event, Refined | Computed):
+            if isinstance(event, Refined | Computed | LookedUp):
                 also = document_aliases([one.document for one in event.sources if one.document])
                 sources = tuple(replace(one, also=also.get(one.document or "", ())) for one in event.sources)
                 yield replace(event, sources=sources)
@@ -307,15 +307,6 @@ class Context:
         settings = self.settings
         reranks = self.steps.evaluate and settings.scorer is ScorerKind.CROSS_ENCODER
         return max(settings.k, settings.reranked) if reranks else settings.k
-
-    @property
-    def first_batch_size(self) -> int:
-        """Number of passages to score first; if one of them is CORRECT, the others are not scored.
-
-        In that case the others cannot change the action, and add hardly any line: of the lines that 123 questions need,
-        0.943 are kept either way (docs/lab/evaluation.md). Policies that weigh passages against each other score all.
-        """
-        return self.settings.k if self.settings.policy is Policy.MAX else self.retrieved
 
     @property
     def asks_llm_if_ambiguous(self) -> bool:

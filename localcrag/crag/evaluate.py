@@ -168,9 +168,8 @@ def evaluate(question: str, found: Sequence[Passage], context: Context) -> Flow[
     yield from _calibration_warnings(context)
     clock = context.clock("evaluate")
     if context.steps.evaluate:
-        first = found[: context.first_batch_size]
-        yield StepStarted("evaluate", ngettext("scoring %(num)s passage", "scoring %(num)s passages", len(first)))
-        graded = yield from score(question, found, context, clock, first=len(first))
+        yield StepStarted("evaluate", ngettext("scoring %(num)s passage", "scoring %(num)s passages", len(found)))
+        graded = yield from score(question, found, context, clock)
     else:
         graded = grading.unscored(found, thresholds=context.thresholds)
     kept = yield from keep(question, graded, context, clock)
@@ -190,32 +189,22 @@ def decide(query: str, passages: Sequence[GradedPassage], context: Context) -> F
 
 
 def score(
-    question: str, passages: Sequence[Passage], context: Context, clock: Clock, *, first: int | None = None
+    question: str, passages: Sequence[Passage], context: Context, clock: Clock
 ) -> Flow[tuple[GradedPassage, ...]]:
-    """Return the passages graded: the `first` ones, and the others only if none of these is CORRECT.
-
-    Without `first`, all are graded. With a time budget, they are graded in batches until the time is up.
-    """
+    """Return the passages graded; with a time budget, in batches until the time is up."""
     done: tuple[GradedPassage, ...] = ()
-    first = len(passages) if first is None else first
-    for part in (passages[:first], passages[first:]):
-        if any(one.grade is Grade.CORRECT for one in done):
+    size = BUDGET_BATCH if context.budget.limited else max(1, len(passages))
+    for part in (passages[at : at + size] for at in range(0, len(passages), size)):
+        if done and context.budget.spent(FEWER_PASSAGES):
+            why, number = context.budget.exhaustion_reason, len(passages)
+            text = _("Only %(done)s of %(all)s passages were scored: %(why)s.", done=len(done), all=number, why=why)
+            yield Warned(text)
             break
-        if done and part:
-            more = ngettext("scoring %(num)s more passage", "scoring %(num)s more passages", len(part))
-            yield StepStarted("evaluate", more)
-        size = BUDGET_BATCH if context.budget.limited else max(1, len(part))
-        for some in (part[at : at + size] for at in range(0, len(part), size)):
-            if done and context.budget.spent(FEWER_PASSAGES):
-                why, number = context.budget.exhaustion_reason, len(passages)
-                text = _("Only %(done)s of %(all)s passages were scored: %(why)s.", done=len(done), all=number, why=why)
-                yield Warned(text)
-                return done
-            try:
-                done += yield from grade(question, some, context, clock)
-            except ModelError as error:
-                yield Warned(_(NOT_SCORED, error=error))
-                return grading.unscored(passages, thresholds=context.thresholds)
+        try:
+            done += yield from grade(question, part, context, clock)
+        except ModelError as error:
+            yield Warned(_(NOT_SCORED, error=error))
+            return grading.unscored(passages, thresholds=context.thresholds)
     return done
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from localcrag.crag.answer.generate import plain_prompt
 from localcrag.crag.context import AskedQuestion, Context, Flow
+from localcrag.crag.references import chunks_at_reference
 from localcrag.records.enums import Origin, Skill
 from localcrag.records.errors import GenerationError, StoreError
 from localcrag.records.events import PlainPromptCounted, Retrieved, StepStarted, Warned
@@ -140,6 +141,22 @@ def fuse(rankings: Sequence[Sequence[int]]) -> dict[int, float]:
     return scores
 
 
+MOST_AT_PLACE = 8
+"""Maximum number of passages of a place that are put first."""
+
+
+def place_first(question: str, found: tuple[Passage, ...], context: Context) -> tuple[Passage, ...]:
+    """Return the passages with those of the place that the question names ("page 7") in front. Raises StoreError."""
+    store = context.parts.store
+    at_place = chunks_at_reference(question, found, store, MOST_AT_PLACE)
+    if not at_place:
+        return found
+    (vector,) = context.parts.embedder.embed_questions([question])
+    placed = chunk_passages(at_place, question, vector, store)
+    ids = {passage.id for passage in placed}
+    return (*placed, *(one for one in found if one.id not in ids))[: len(found)]
+
+
 def retrieve(asked: AskedQuestion, context: Context) -> Flow[tuple[Passage, ...]]:
     """Yield Retrieved and, for comparison, the length of the prompt that plain RAG would send; return the passages.
 
@@ -150,6 +167,7 @@ def retrieve(asked: AskedQuestion, context: Context) -> Flow[tuple[Passage, ...]
         yield Warned(_("Only some documents are searched, and %(missing)s.", missing=missing))
     clock = context.clock("retrieve")
     found = yield from search_passages(asked.standalone, asked.standalone, context)
+    found = place_first(asked.standalone, found, context)
     yield Retrieved(found, clock.cost(), context.scope)
     try:
         sent = found[: context.settings.k]

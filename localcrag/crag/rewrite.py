@@ -90,10 +90,9 @@ def retry(
     if not found:
         return known, action
 
-    first = found[: context.first_batch_size]
-    yield StepStarted("evaluate", ngettext("scoring %(num)s more passage", "scoring %(num)s more passages", len(first)))
+    yield StepStarted("evaluate", ngettext("scoring %(num)s more passage", "scoring %(num)s more passages", len(found)))
     clock = context.clock("evaluate")
-    more = yield from score(question, found, context, clock, first=len(first))
+    more = yield from score(question, found, context, clock)
     both = yield from keep(question, known + more, context, clock)
     yield Evaluated(both, clock.cost())
     return both, (yield from decide(query, both, context))

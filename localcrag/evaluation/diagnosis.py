@@ -42,9 +42,10 @@ NEEDED_SHARE = 0.9
 """Share of a needed line's words that a passage with the line contains; the others may be markup or hyphenated."""
 SHORTEST_STEM = 4
 """Letters that the last word of a string needs so that a longer word contains it."""
-_WORD = re.compile(r"\S+")
+_WORD = re.compile(r"\S*\w\S*")
 _TOKEN = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+")
 _THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_CENTS = re.compile(r"(?<=\d)\.00$")
 _LIST_MARK = re.compile(r"^[ \t]*\d{1,2}[.)][ \t]+", re.MULTILINE)
 
 
@@ -75,15 +76,16 @@ def outcome_of(question: Question, run: Run) -> Outcome:
 def says(text: str, alternatives: Sequence[str]) -> bool:
     """Return whether a text contains one of the strings, word by word; numbers of list items do not count.
 
-    “70min” says “70 minutes” in part and contains “70”, “1,045” is “1045”, and the last word may go on: “refrigerator”
-    contains “refriger”.
+    “70min” says “70 minutes” in part and contains “70”, “1,045” is “1045”, “$25.00” is “25”, and the last word may go
+    on: “refrigerator” contains “refriger”.
     """
     words = _words(_LIST_MARK.sub("", text))
     return any(_follow(words, _words(one)) for one in alternatives)
 
 
 def _words(text: str) -> list[str]:
-    return [word.replace(",", "") if _THOUSANDS.fullmatch(word) else word for word in _TOKEN.findall(text.lower())]
+    words = (word.replace(",", "") if _THOUSANDS.fullmatch(word) else word for word in _TOKEN.findall(text.lower()))
+    return [_CENTS.sub("", word) for word in words]
 
 
 def _follow(words: Sequence[str], wanted: Sequence[str]) -> bool:
@@ -97,7 +99,7 @@ def _follow(words: Sequence[str], wanted: Sequence[str]) -> bool:
 
 
 def beginning(text: str, question: Question) -> str:
-    """Return the part of an answer that a reader takes as the answer to the question."""
+    """Return the part of an answer that a reader takes as the answer to the question; bars of tables are no words."""
     needed = sum(len(line.split()) for line in question.needed)
     words = max(FIRST_WORDS, round(WORDS_PER_NEEDED_WORD * needed))
     found = list(_WORD.finditer(text))

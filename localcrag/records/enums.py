@@ -116,6 +116,7 @@ class StripReason(StrEnum):
     TAKEN_OUT = "removed by you"
     COMPUTED = "a row used in the computation"
     NOT_COMPUTED = "a row not used in the computation"
+    NAMED = "the place that the question names"
     HAS_WORDS = "contains the words searched for"
     CENTRAL = "represents its section"
     NOT_CENTRAL = "not in the summary"

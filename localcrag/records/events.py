@@ -103,6 +103,21 @@ class Computed:
 
 
 @dataclass(frozen=True, slots=True)
+class LookedUp:
+    """The question names a numbered place, such as clause 10.4, and asks for nothing but its text.
+
+    The action becomes CORRECT; `rule` says so in words. `passages` are parts of the place that had not been retrieved.
+    """
+
+    rule: str
+    passages: tuple[GradedPassage, ...]
+    strips: tuple[Strip, ...]
+    evidence: tuple[Evidence, ...]
+    sources: tuple[Source, ...]
+    cost: StepCost
+
+
+@dataclass(frozen=True, slots=True)
 class SearchBegun:
     """A web query was sent before the decision; unless Searched follows, its results are discarded."""
 
@@ -213,6 +228,7 @@ Event = (
     | Decided
     | Retried
     | Computed
+    | LookedUp
     | SearchBegun
     | QueryProposed
     | Searched

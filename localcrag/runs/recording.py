@@ -262,6 +262,10 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
             changed = dataclasses.replace(run, action=Action.CORRECT, rule=rule, computation=computation)
             changed = dataclasses.replace(changed, strips=strips, evidence=evidence, sources=sources)
             changed = _with_passages(changed, run.passages + passages)
+        case events.LookedUp(rule, passages, strips, evidence, sources, cost):
+            changed = dataclasses.replace(run, action=Action.CORRECT, rule=rule)
+            changed = dataclasses.replace(changed, strips=strips, evidence=evidence, sources=sources)
+            changed = _with_passages(changed, run.passages + passages)
         case events.Searched(web, passages, cost):
             changed = dataclasses.replace(_with_passages(run, run.passages + passages), web=web)
         case events.Refined(strips, evidence, sources, cost):

@@ -6,7 +6,6 @@ A small model writes one sentence even if a list is needed; the sources contain 
 from __future__ import annotations
 
 import dataclasses
-import math
 import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from localcrag.crag.answer.layout import Fragment
 from localcrag.crag.answer.verify import says_all
 from localcrag.crag.context import EVERY_STEP, Context
 from localcrag.crag.grading import nearest_passages
-from localcrag.crag.refine.refine import QUOTED_SHARE, single_strip
+from localcrag.crag.refine.refine import QUOTED_SHARE
 from localcrag.crag.refine.strips import count_words, split_into_strips
 from localcrag.crag.screen import injection
 from localcrag.records.enums import Grade, Origin, Skill, StripMode
@@ -28,7 +27,7 @@ from localcrag.records.wording import NOT_ASKED
 from localcrag.settings import Settings
 from localcrag.text.blocks import BlockKind, split_blocks
 from localcrag.text.places import page_name, row_names
-from localcrag.text.question_form import asks_for_list, asks_for_number, asks_how, asks_two_things, needs_inference
+from localcrag.text.question_form import asks_for_list, asks_how, needs_inference
 from localcrag.text.sentences import Span
 from localcrag.text.titles import SEPARATOR
 from localcrag.text.translation import gettext as _
@@ -91,67 +90,6 @@ def select_quotations(
             chosen.append(one)
             words += more
     return chosen
-
-
-LEAD_WORDS = 60
-"""Number of words of the lines that an answer begins with; the best one is shown in any case."""
-MOST_LEAD_LINES, MOST_LEAD_LINES_OF_SEVERAL = 2, 4
-"""Number of lines that an answer begins with; more if the question asks for several things."""
-LEAD_MARGIN = 2.0
-"""Distance in log-odds from the best line within which others are shown with it."""
-NUMBER_LOG_ODDS = 2.0
-"""What a number that the question does not contain adds to a line's log-odds, if a number is asked for.
-
-With these, the first lines contain all strings of the answer for 64 of 149 questions of the sets `a` and `b` that are
-answered as sure, where the embedded language model's sentences do for 16 (docs/lab/real-documents.md)."""
-_NUMBER = re.compile(r"\d[\d.,:/]*")
-
-
-def lead_lines(task: GenerationTask, context: Context) -> list[Quotation]:
-    """Return the lines that answer best, the best one first, each as a piece of its own.
-
-    If the question asks for several things, they are in the order of their passages.
-    """
-    question = task.asked.standalone
-    several = asks_for_list(question) or asks_how(question) or needs_inference(question) or asks_two_things(question)
-    asked = set(_NUMBER.findall(question)) if asks_for_number(question) else None
-    passages = {passage.id: passage for passage in injection.screened(task.used, context.parts.rules)}
-
-    def log_odds(strip: Strip) -> float:
-        share = min(max(strip.relevance, 1e-4), 1 - 1e-4)
-        numbered = asked is not None and not asked.issuperset(_NUMBER.findall(strip.text))
-        return math.log(share / (1 - share)) + NUMBER_LOG_ODDS * numbered
-
-    scored = [(log_odds(strip), strip) for strip in task.refinement.strips if strip.kept]
-    chosen: list[tuple[Strip, Quotation]] = []
-    words, least = 0, -math.inf
-    for score, strip in sorted(scored, key=lambda one: one[0], reverse=True):
-        if score < least:
-            break
-        more = count_words(strip.text)
-        piece, passage = single_strip(strip, task.evidence), passages.get(strip.passage)
-        # Without a piece, other evidence has the same words.
-        if piece is None or passage is None or (chosen and words + more > LEAD_WORDS):
-            continue
-        shown = layout.passage_fragments(passage, (), (strip.start, strip.end))
-        if all(one.kind in (BlockKind.HEADING, BlockKind.HEADER) for one in shown):
-            continue
-        if not chosen:
-            least = score - LEAD_MARGIN
-        chosen.append((strip, Quotation(piece, tuple(shown))))
-        words += more
-        if len(chosen) == (MOST_LEAD_LINES_OF_SEVERAL if several else MOST_LEAD_LINES):
-            break
-    if several:
-        # Several lines of one passage are read in its order, and the passage with the best line comes first.
-        order = list(dict.fromkeys(strip.passage for strip, _ in chosen))
-        chosen.sort(key=lambda one: (order.index(one[0].passage), one[0].start))
-    return [line for _, line in chosen]
-
-
-def render_lines(lines: Sequence[Quotation]) -> str:
-    """Return lines as Markdown, each cited, without their headings."""
-    return "\n\n".join(layout.markdown(one.fragments, f"[{one.piece.n}]") for one in lines)
 
 
 def has_asked_form(one: Quotation, question: str) -> bool:

@@ -8,7 +8,7 @@ from enum import Enum
 
 from localcrag.crag import reconcile
 from localcrag.crag.answer import generate as prompts
-from localcrag.crag.answer import quotations, verify
+from localcrag.crag.answer import lead, quotations, verify
 from localcrag.crag.answer.generate import Certainty, GenerationTask
 from localcrag.crag.answer.quotations import Quotation
 from localcrag.crag.context import NO_ANSWER, AskedQuestion, Context, Flow
@@ -21,6 +21,8 @@ from localcrag.records.passages import Evidence
 from localcrag.records.protocols import Decoding
 from localcrag.records.run import Support
 from localcrag.records.wording import NEARER_WORDS, SOURCE_WORDS
+from localcrag.text.blocks import BlockKind
+from localcrag.text.question_form import asks_yes_or_no
 from localcrag.text.translation import gettext as _
 from localcrag.text.translation import gettext_noop
 from localcrag.text.words import overlap, shorten
@@ -109,13 +111,14 @@ def _lead_and_source_words(task: GenerationTask, context: Context) -> tuple[str,
 
     The pieces alone are shown if they are short, or have the form that the question asks for.
     """
-    shown, lead = _unreported(task, context), []
+    shown, lines = _unreported(task, context), list[Quotation]()
     words = sum(count_words(one.piece.text) for one in shown)
-    if words > quotations.LEAD_WORDS and not quotations.has_asked_form(shown[0], task.asked.standalone):
+    rows = any(fragment.kind is BlockKind.ROW for one in shown for fragment in one.fragments)
+    if (rows or words > lead.LEAD_WORDS) and not quotations.has_asked_form(shown[0], task.asked.standalone):
         reported = reconcile.quoted_evidence(task.conflicts)
-        lead = [one for one in quotations.lead_lines(task, context) if one.piece.n not in reported]
+        lines = [one for one in lead.lead_lines(task, context) if one.piece.n not in reported]
     quoted = f"{_(SOURCE_WORDS)}\n\n{_source_words(shown, task, context)}"
-    return (quotations.render_lines(lead), quoted) if lead else (quoted, "")
+    return (lead.render_lines(lines), quoted) if lines else (quoted, "")
 
 
 _BEFORE_SOURCE_WORDS = {
@@ -332,12 +335,16 @@ LEAD_OVERLAP = 0.6
 def _rests_on_lead(text: str, task: GenerationTask, context: Context) -> bool:
     """Return whether a small model's answer says what the best line says, and not what another one does.
 
-    Of 67 such answers to questions about real documents, none was right where the best two lines were not.
+    If several things are asked for, it has to say what all the best lines say. Of 67 such answers to questions about
+    real documents, none was right where the best two lines were not.
     """
-    lead = quotations.lead_lines(task, context)[:1]
+    lines = lead.lead_lines(task, context)
     # With the header of a row, whose words a sentence about the row uses.
-    words = " ".join(one.text for line in lead for one in line.fragments)
-    return not lead or overlap(text, words) >= LEAD_OVERLAP
+    words = [" ".join(one.text for one in line.fragments) for line in lines]
+    question = task.asked.standalone
+    if lead.asks_several(question) and not asks_yes_or_no(question) and overlap(" ".join(words), text) < LEAD_OVERLAP:
+        return False
+    return not lines or overlap(text, words[0]) >= LEAD_OVERLAP
 
 
 def _misses(text: str, task: GenerationTask, context: Context) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from typing import Self
 
@@ -17,8 +17,9 @@ from localcrag.crag.refine.strips import StripPlace, count_words, strip_places
 from localcrag.records.enums import StripReason
 from localcrag.records.passages import Passage, Strip
 from localcrag.text.blocks import BlockKind
+from localcrag.text.quantities import comparable_moments
 from localcrag.text.question_form import asks_for_list, asks_how
-from localcrag.text.words import content_words, split_words
+from localcrag.text.words import content_words, split_words, words_with_digits
 
 MIN_WORDS = 3
 """Number of words below which a text ("Yes.", a heading, "Total: 5") has meaning only in its own place."""
@@ -85,7 +86,7 @@ MAX_BEFORE = 2
 
 _LIMITED = (StripReason.OVER_CAP, StripReason.OVER_TOKENS)
 _NEVER = (StripReason.INSTRUCTION, StripReason.HIDDEN, StripReason.TAKEN_OUT)
-_FIRST_CELL = re.compile(r"\s*\|\s*| {2,}|\t+")
+_CELL = re.compile(r"\s*\|\s*| {2,}|\t+")
 _TEXT = (BlockKind.PARAGRAPH, BlockKind.LINE)
 _POINTS_BACK = re.compile(
     r"(?i)^[\"'“‘(*_]*(?:it|they|this|these|that|those|he|she|its|their|his|her|such|the same|both|either|neither"
@@ -132,6 +133,16 @@ def complete(
     return closure.result()
 
 
+def names_row(asked: Set[str], row: str) -> bool:
+    """Return whether the words of a question, with its dates comparable, name a row by its first cell or a name in it.
+
+    A cell of one word that any row may have ("rain") names none, unless it is the first one.
+    """
+    first, *others = (content_words(comparable_moments(cell)) for cell in _CELL.split(row.strip("| \t")))
+    names = [first, *(words for words in others if len(words) > 1 and not words_with_digits(words))]
+    return any(words and words <= asked for words in names)
+
+
 @dataclass(frozen=True, slots=True)
 class _PassageStrips:
     """The strips of a passage, with their indices among all strips and their places in the passage."""
@@ -160,7 +171,7 @@ class _Closure:
 
     def __init__(self, question: str, strips: Sequence[Strip], tokens: int, count_tokens: CountTokens) -> None:
         self._strips = strips
-        self._asked = content_words(question)
+        self._asked = content_words(comparable_moments(question))
         self._how, self._several = asks_how(question), asks_for_list(question)
         self._first = frozenset(place for place, strip in enumerate(strips) if strip.kept)
         # Strips that were dropped only by a limit are relevant as well.
@@ -217,13 +228,10 @@ class _Closure:
         return texts[:1] if not any(own.places[other] in self._first for other in texts) else []
 
     def named_rows(self, own: _PassageStrips) -> Iterator[Unit]:
-        """Yield the rows whose first cell is named in the question."""
+        """Yield the rows that the question names."""
         for number in own.numbers:
             part = own.parts[number]
-            if part.kind is not BlockKind.ROW:
-                continue
-            name = content_words(_FIRST_CELL.split(own.strips[number].text.strip("| \t"), maxsplit=1)[0])
-            if name and name <= self._asked:
+            if part.kind is BlockKind.ROW and names_row(self._asked, own.strips[number].text):
                 # A row needs its header; the most relevant sentence shows how much its passage matters.
                 group = [n for n in own.numbers if own.parts[n].group == part.group]
                 header = [n for n in group if own.parts[n].kind is BlockKind.HEADER]
