@@ -26,6 +26,7 @@ from localcrag.text import titles
 from localcrag.text.places import number_ranges
 from localcrag.text.quantities import file_date
 from localcrag.text.translation import ngettext
+from localcrag.text.words import split_words
 
 
 def file_stamp(upload: Upload) -> Stamp | None:
@@ -149,22 +150,35 @@ third of the pages."""
 
 
 def document_title(stated: str | None, pages: Sequence[Page], name: str) -> str:
-    """Return the title of a document. `stated` is the title in its properties, `name` the name of its file."""
-    found = [_headings(page) for page in pages[:TITLE_PAGES]]
+    """Return the title of a document. `stated` is the title in its properties, `name` the name of its file.
+
+    A heading below other text, with others of its level after it, is the title of a section.
+    """
+    first = pages[:TITLE_PAGES]
+    found = [_headings(page) for page in first]
     # Programs fill in the file's name if there is no title.
     is_name = stated and len(stated.split()) == 1 and stated.casefold() == PurePath(name).stem.casefold()
     if stated and not is_name:
         return titles.strip_site_name(stated, [text for headings in found for _, text in headings])
     if titles.is_named_by_file(name):
         return titles.title_from_name(name)
-    for headings in found:
-        fit = [heading for heading in headings if titles.is_heading(heading[1]) and titles.may_be_title(heading[1])]
-        if fit:
-            return min(fit, key=lambda heading: heading[0])[1]
+    fit = [[one for one in headings if titles.is_heading(one[1]) and titles.may_be_title(one[1])] for headings in found]
+    level, heading = min(next(filter(None, fit), []), key=lambda one: one[0], default=(0, ""))
+    alike = sum(other == level for headings in fit for other, _ in headings)
+    if heading and (alike == 1 or not _has_text_before(heading, first)):
+        return heading
     running = _running(pages)
-    beginning = "\n".join(page.text for page in pages[:TITLE_PAGES])[: titles.LONGEST_MATTER + titles.BEGINNING]
+    beginning = "\n".join(page.text for page in first)[: titles.LONGEST_MATTER + titles.BEGINNING]
     lines = (line for line in beginning.split("\n") if _without_digits(line) not in running)
-    return titles.find_title("\n".join(lines), name)
+    title = titles.find_title("\n".join(lines), name)
+    return titles.title_from_name(name) if title == heading else title
+
+
+def _has_text_before(heading: str, pages: Sequence[Page]) -> bool:
+    """Return whether words come before a heading on the page where it is first found."""
+    text = next((page.text for page in pages if heading in page.text), "")
+    before = text[titles.end_of_front_matter(text) :].partition(heading)[0]
+    return bool(split_words(before))
 
 
 def _headings(page: Page) -> list[tuple[int, str]]:

@@ -85,6 +85,8 @@ _FILE_NAME = re.compile(
     re.IGNORECASE,
 )
 _ADDRESS = re.compile(r"\A(?:(?:https?://|www\.)\S*|\S+@\S+)\Z", re.IGNORECASE)
+_ZIP_CODE = re.compile(r" (?:[A-Z]{2}|[A-Z]\.[A-Z]\.) \d{5}(?:-\d{4})?\Z")
+"""End of an American postal address."""
 _LETTERS = re.compile(r"[^\W\d_].*[^\W\d_]|[\u2e80-\u9fff\uac00-\ud7a3]")
 _DATE_WORDS = frozenset(
     """
@@ -191,7 +193,7 @@ def may_be_title(line: str) -> bool:
     line = one_line(line)
     bare = line.strip(" .:*#-–—|[](){}<>\"'").casefold()
     named = not (bare in _NO_TITLES or _NUMBERED_NAME.fullmatch(bare) or PAGE_NUMBER.fullmatch(bare) or is_date(bare))
-    marks = (_PROGRAM_PREFIX, _EXHIBIT, _FILE_NAME, _ADDRESS)
+    marks = (_PROGRAM_PREFIX, _EXHIBIT, _FILE_NAME, _ADDRESS, _ZIP_CODE)
     return named and _LETTERS.search(line) is not None and not any(mark.search(line) for mark in marks)
 
 

@@ -117,6 +117,23 @@ def test_a_document_is_called_what_it_states_else_as_its_largest_heading() -> No
     assert document_title(None, [page(1, "It was cold.")], "walk.pdf") == "walk"
 
 
+def test_the_first_of_several_headings_below_other_text_is_a_sections() -> None:
+    marked = (("Definitions", 1), ("Payment", 1))
+    text = "Definitions\n\nAs follows.\n\nPayment\n\nIn May."
+    assert (
+        document_title(None, [page(1, f"Service Agreement\n\nOf May.\n\n{text}", *marked)], "a.docx")
+        == "Service Agreement"
+    )
+    assert document_title(None, [page(1, text, *marked)], "a.docx") == "Definitions", "nothing is above it"
+    listed = page(1, f"Table of contents\n\n{text}", *marked)
+    assert document_title(None, [listed], "lease-2024.docx") == "lease 2024", "no line above it is a title"
+
+
+def test_an_address_is_no_title() -> None:
+    text = "ACME COMMISSION Washington, D.C. 20549\n\nForm A\n\nPart one\n\nIt ends."
+    assert find_title(text, "a.txt") == "Form A"
+
+
 def test_a_running_header_is_no_title() -> None:
     pages = [Page(number, f"Acme, page {number}\n\nThe lease\n\nIt ends.") for number in (1, 2, 3)]
     assert document_title(None, pages, "a.pdf") == "The lease"
