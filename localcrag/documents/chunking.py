@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby, takewhile
-from types import MappingProxyType
 
 import numpy as np
 
@@ -199,10 +198,8 @@ def _is_too_long(unit: TextUnit, limit: int) -> bool:
 
 
 def _sentences(text: str, unit: TextUnit) -> list[TextUnit]:
-    return [
-        replace(unit, start=unit.start + span.start, end=unit.start + span.end)
-        for span in split_sentences(text[unit.start : unit.end])
-    ]
+    spans = split_sentences(text[unit.start : unit.end])
+    return [replace(unit, start=unit.start + span.start, end=unit.start + span.end) for span in spans]
 
 
 def _halves(text: str, unit: TextUnit) -> tuple[TextUnit, TextUnit]:
@@ -241,12 +238,8 @@ def chunks_from_units(pages: Sequence[Page], units: Sequence[TextUnit], *, targe
     for number, page in enumerate(pages):
         on_page = page_units.get(number, [])
         # No question would find a page without tokens.
-        if _tokens(on_page):
-            chunks += [
-                _chunk(page, group, offset)
-                for part in _parts(_sections(on_page), target * _LEAST_SHARE, limit)
-                for group in _distribute(part, target, limit)
-            ]
+        parts = _parts(_sections(on_page), target * _LEAST_SHARE, limit) if _tokens(on_page) else ()
+        chunks += [_chunk(page, group, offset) for part in parts for group in _distribute(part, target, limit)]
         offset += len(page.text) + len(PAGE_BREAK)
     return chunks
 
@@ -254,18 +247,10 @@ def chunks_from_units(pages: Sequence[Page], units: Sequence[TextUnit], *, targe
 def _chunk(page: Page, units: Sequence[TextUnit], offset: int) -> Chunk:
     start, end = units[0].start, units[-1].end
     path = _common_path([unit.section for unit in units if not unit.heading] or [units[-1].section])
-    text = page.text[start:end]
-    lead = units[0].lead
-    return Chunk(
-        page.number,
-        offset + start,
-        offset + end,
-        text,
-        section=SEPARATOR.join(path[-_PATH_HEADINGS:]) or None,
-        lead=lead if lead and lead not in text else None,
-        confidence=_confidence(page, start, end),
-        rows=rows_within(page.rows, page.text, start, end),
-    )
+    text, section = page.text[start:end], SEPARATOR.join(path[-_PATH_HEADINGS:]) or None
+    lead = units[0].lead if units[0].lead and units[0].lead not in text else None
+    confidence, rows = _confidence(page, start, end), rows_within(page.rows, page.text, start, end)
+    return Chunk(page.number, offset + start, offset + end, text, section, lead, confidence, rows)
 
 
 def _confidence(page: Page, start: int, end: int) -> float | None:
@@ -379,12 +364,7 @@ def embedding_texts(chunks: Sequence[Chunk], title: str) -> list[str]:
 
 
 def embed_chunks(
-    chunks: Sequence[Chunk],
-    title: str,
-    embedder: Embedder,
-    at: MakeProgress,
-    *,
-    known: Mapping[str, Vectors] = MappingProxyType({}),
+    chunks: Sequence[Chunk], title: str, embedder: Embedder, at: MakeProgress, known: Mapping[str, Vectors]
 ) -> Generator[IngestEvent, None, Vectors]:
     """Return a vector for each chunk, shape (chunks, dimension); yield the progress events that `at` creates.
 

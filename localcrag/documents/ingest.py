@@ -107,6 +107,10 @@ def _embed_and_store(items: Iterator[PreparedItem | None], group: _Group) -> Gen
     yield from group.stored()
 
 
+_SHELF_FIELDS = ("sha256", "media_type", "pages", "text", "title", "chunks", "dated")
+"""Fields of a draft that are arguments of `DocumentShelf.put`."""
+
+
 class _Group:
     """Documents to be stored, and the events between them, in order."""
 
@@ -169,45 +173,27 @@ class _Group:
         begun = time.perf_counter()
         try:
             twin = self._shelf.twin(draft.sha256, draft.name)
-            self._shelf.put(
-                draft.name,
-                sha256=draft.sha256,
-                media_type=draft.media_type,
-                pages=draft.pages,
-                text=draft.text,
-                title=draft.title,
-                chunks=draft.chunks,
-                vectors=vectors,
-                dated=draft.dated,
-                original=draft.own,
-                unread=draft.waits,
-            )
+            same = {name: getattr(draft, name) for name in _SHELF_FIELDS}
+            self._shelf.put(draft.name, **same, vectors=vectors, original=draft.own, unread=draft.waits)
         except DocumentError as error:
             return IngestResult(draft.name, IngestStatus.FAILED, seconds=round(draft.seconds, 3), error=str(error))
         notes = [f"The same content is in the collection as “{twin}”."] if twin else []
-        if draft.waits:
-            notes.append(prepare.waiting_pages_note(draft.waits))
-        return IngestResult(
-            draft.name,
-            IngestStatus.UPDATED if draft.replaces else IngestStatus.ADDED,
-            draft.pages,
-            len(draft.chunks),
-            round(draft.seconds + seconds + time.perf_counter() - begun, 3),
-            note=" ".join(notes) or None,
-            warnings=(prepare.lost_pages_warning(draft.lost),) if draft.lost else (),
-        )
+        notes += [prepare.waiting_pages_note(draft.waits)] if draft.waits else []
+        warnings = (prepare.lost_pages_warning(draft.lost),) if draft.lost else ()
+        status = IngestStatus.UPDATED if draft.replaces else IngestStatus.ADDED
+        all_seconds = round(draft.seconds + seconds + time.perf_counter() - begun, 3)
+        counts = (draft.pages, len(draft.chunks), all_seconds)
+        return IngestResult(draft.name, status, *counts, note=" ".join(notes) or None, warnings=warnings)
 
     def _unpacked(self, archive: Unpacked) -> IngestResult:
         """Return the result for an archive: how many of its files are in the collection."""
         seconds = round(time.perf_counter() - archive.begun, 3)
         count = len(self._within.intersection(archive.members))
         if not count:
-            message = f"{archive.name} holds no file that could be added."
-            return IngestResult(archive.name, IngestStatus.FAILED, seconds=seconds, error=message)
-        message = ngettext(
-            "%(num)s file in it is in the collection.", "%(num)s files in it are in the collection.", count
-        )
-        return IngestResult(archive.name, IngestStatus.UNPACKED, seconds=seconds, note=message)
+            error = f"{archive.name} holds no file that could be added."
+            return IngestResult(archive.name, IngestStatus.FAILED, seconds=seconds, error=error)
+        note = ngettext("%(num)s file in it is in the collection.", "%(num)s files in it are in the collection.", count)
+        return IngestResult(archive.name, IngestStatus.UNPACKED, seconds=seconds, note=note)
 
 
 Result = TypeVar("Result")
@@ -231,15 +217,13 @@ def recut(documents: Sequence[Document], *, shelf: Shelf, embedder: Embedder, ch
     number = 0
     for document in documents:
         text = shelf.text(document.name)
-        if document.pages:
-            pages = [Page(page, part) for page, part in enumerate(text.split(PAGE_BREAK), start=1)]
-        else:
-            pages = [Page(None, text)]
+        parts = enumerate(text.split(PAGE_BREAK), start=1) if document.pages else [(None, text)]
+        pages = [Page(number_of_page, part) for number_of_page, part in parts]
         title = prepare.document_title(shelf.title(document.name), pages, document.name)
         chunks = _run_to_end(cut_pages(pages, title, embedder, chunk_tokens, _progress_event))
         # Pages that wait for text recognition have characters, but nothing to cut: they are separated by page breaks.
         if chunks:
-            vectors = _run_to_end(embed_chunks(chunks, title, embedder, _progress_event))
+            vectors = _run_to_end(embed_chunks(chunks, title, embedder, _progress_event, known={}))
             shelf.recut(document, chunks=chunks, vectors=vectors, title=title)
             number += 1
     return number

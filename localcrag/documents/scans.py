@@ -246,13 +246,10 @@ def _illegible_error(what: str, text: str) -> str:
     """Return the error for a page whose letters are not recognised; `text` is the document's other text."""
     names = Counter(unicodedata.name(letter, "").split(" ")[0] for letter in text if letter.isalpha())
     script = max(names, key=lambda name: names[name], default="")
-    script_note = (
-        f" in {script.capitalize()} letters, as the rest of the document"
-        if script and script not in RECOGNISED_SCRIPTS
-        else ""
-    )
+    is_other = script and script not in RECOGNISED_SCRIPTS
+    letters = f" in {script.capitalize()} letters, as the rest of the document" if is_other else ""
     return (
-        f"{what} shows text{script_note} that cannot be recognised: printed Latin, Chinese and Japanese is, if it is "
+        f"{what} shows text{letters} that cannot be recognised: printed Latin, Chinese and Japanese is, if it is "
         "sharp enough to be read. Add what it says as a text file, or make the PDF searchable with another program."
     )
 
@@ -270,11 +267,9 @@ def _put_text(reading: _DocumentScan, parts: ScanTools, pace: _ScanProgress) -> 
         return pace.progress(document)
 
     chunks = yield from cut_pages(pages, title, parts.embedder, parts.chunk_tokens, at)
-    known = parts.shelf.vectors(document)
-    vectors = yield from embed_chunks(chunks, title, parts.embedder, at, known=known)
-    parts.shelf.replace_text(
-        document, text=join_pages(pages), chunks=chunks, vectors=vectors, title=title, pages=list(read)
-    )
+    vectors = yield from embed_chunks(chunks, title, parts.embedder, at, parts.shelf.vectors(document))
+    text, recognised = join_pages(pages), list(read)
+    parts.shelf.replace_text(document, text=text, chunks=chunks, vectors=vectors, title=title, pages=recognised)
     parts.index.refresh()
     return len(chunks)
 
@@ -286,14 +281,12 @@ def _result(reading: _DocumentScan, chunks: int) -> IngestResult:
     warnings = list(reading.errors)
     if silent:
         warnings.append(_("No text that can be recognised was found on: page %(pages)s.", pages=silent))
-    note = None
-    if read:
-        confidences = [one.confidence for one in read.values() if one.confidence is not None]
-        note = ngettext(
-            "%(num)s page was read by text recognition", "%(num)s pages were read by text recognition", len(read)
-        )
-        if confidences:
-            note += _(", confidence %(mean).2f", mean=sum(confidences) / len(confidences))
+    note = ngettext(
+        "%(num)s page was read by text recognition", "%(num)s pages were read by text recognition", len(read)
+    )
+    if confidences := [one.confidence for one in read.values() if one.confidence is not None]:
+        note += _(", confidence %(mean).2f", mean=sum(confidences) / len(confidences))
+    counts = (document.pages, chunks, seconds)
     return IngestResult(
-        document.name, IngestStatus.UPDATED, document.pages, chunks, seconds, note=note, warnings=tuple(warnings)
+        document.name, IngestStatus.UPDATED, *counts, note=note if read else None, warnings=tuple(warnings)
     )

@@ -28,8 +28,31 @@ def add_commands(commands: cli.Commands) -> None:
     metavar = "list | copy NAME NEW | merge FROM INTO | export NAME FILE | …"
     named = commands.subcommands(collection, metavar)
     named.add("list", _list, "list all collections and where they are stored")
-    _add_copies(named)
-    _add_servers(named)
+    copy = (("NAME", "the collection to copy"), ("NEW", "name of the copy"))
+    named.add("copy", _copy, "copy a collection with its index", *copy)
+    words = "move all documents of a collection into another one, and remove the first; renames documents if necessary"
+    command = named.add("merge", _merge, words)
+    command.add_argument("name", metavar="FROM", help="the collection to empty and remove")
+    command.add_argument("into", metavar="INTO", help="the collection that receives the documents")
+    export = (("NAME", "the collection to export"), ("FILE", "the file to write; only your user may read it"))
+    named.add("export", _export, "write a collection to a file that `import` reads", *export)
+    file = ("FILE", "a file that `export` wrote, on this or another computer")
+    command = named.add("import", _import, "make a new collection from an exported file", file)
+    command.add_argument("name", metavar="NAME", nargs="?", help="name of the new collection (default: as in the file)")
+    words = "choose a collection's embedding model; searches use the old one until you run `ingest --re-embed`"
+    command = named.add("embedder", _embedder, words, ("NAME", "the collection"))
+    words = "a name from `models list`; default: the model from the settings"
+    command.add_argument("embedder", metavar="MODEL|default", help=words)
+    words = "move a collection to a PostgreSQL server, or back; resumes an interrupted move"
+    command = named.add("move", _move, words, ("NAME", "the collection to move"))
+    command.add_argument("--to", metavar="ADDRESS|local", required=True, help=f"{ADDRESS}; or local: this computer")
+    connect = (("NAME", "name of the collection on this computer"), ("ADDRESS", ADDRESS))
+    command = named.add("connect", _connect, "use a collection that is on a PostgreSQL server", *connect)
+    command.add_argument("--there", metavar="NAME", help="name of the collection on the server (default: the same)")
+    words = "stop using a collection on a server; it stays there"
+    named.add("disconnect", _disconnect, words, ("NAME", "the collection"))
+    words = "erase deleted data from the tables and indexes of a collection's server"
+    named.add("vacuum", _vacuum, words, ("NAME", "the collection"))
 
     command = commands.add("web", _web, "show or choose a collection's web mode", collection=True)
     words = "whether to search the web; ask: you approve each query"
@@ -42,50 +65,10 @@ def add_commands(commands: cli.Commands) -> None:
     command.add_argument("name", choices=cli.values(Preset), metavar="NAME", help="a name from `presets list`")
 
 
-def _add_copies(named: cli.Commands) -> None:
-    command = named.add("copy", _copy, "copy a collection with its index")
-    command.add_argument("name", metavar="NAME", help="the collection to copy")
-    command.add_argument("new", metavar="NEW", help="name of the copy")
-    words = "move all documents of a collection into another one, and remove the first; renames documents if necessary"
-    command = named.add("merge", _merge, words)
-    command.add_argument("name", metavar="FROM", help="the collection to empty and remove")
-    command.add_argument("into", metavar="INTO", help="the collection that receives the documents")
-    command = named.add("export", _export, "write a collection to a file that `import` reads")
-    command.add_argument("name", metavar="NAME", help="the collection to export")
-    command.add_argument("file", metavar="FILE", type=Path, help="the file to write; only your user may read it")
-    command = named.add("import", _import, "make a new collection from an exported file")
-    words = "a file that `export` wrote, on this or another computer"
-    command.add_argument("file", metavar="FILE", type=Path, help=words)
-    command.add_argument("name", metavar="NAME", nargs="?", help="name of the new collection (default: as in the file)")
-    words = "choose a collection's embedding model; searches use the old one until you run `ingest --re-embed`"
-    command = named.add("embedder", _embedder, words)
-    command.add_argument("name", metavar="NAME", help="the collection")
-    words = "a name from `models list`; default: the model from the settings"
-    command.add_argument("embedder", metavar="MODEL|default", help=words)
-
-
-def _add_servers(named: cli.Commands) -> None:
-    words = "move a collection to a PostgreSQL server, or back; resumes an interrupted move"
-    command = named.add("move", _move, words)
-    command.add_argument("name", metavar="NAME", help="the collection to move")
-    command.add_argument("--to", metavar="ADDRESS|local", required=True, help=f"{ADDRESS}; or local: this computer")
-    command = named.add("connect", _connect, "use a collection that is on a PostgreSQL server")
-    command.add_argument("name", metavar="NAME", help="name of the collection on this computer")
-    command.add_argument("address", metavar="ADDRESS", help=ADDRESS)
-    command.add_argument("--there", metavar="NAME", help="name of the collection on the server (default: the same)")
-    command = named.add("disconnect", _disconnect, "stop using a collection on a server; it stays there")
-    command.add_argument("name", metavar="NAME", help="the collection")
-    words = "erase deleted data from the tables and indexes of a collection's server"
-    command = named.add("vacuum", _vacuum, words)
-    command.add_argument("name", metavar="NAME", help="the collection")
-
-
 def _list(parsed: argparse.Namespace, settings: Settings) -> None:
-    found = []
     collections = cli.open_app(settings).collections
-    for name in collections.names():
-        home = collections.homes.of(name)
-        found.append({"name": name, "home": str(home.server or "local")})
+    homes = {name: collections.homes.of(name).server for name in collections.names()}
+    found = [{"name": name, "home": str(server or "local")} for name, server in homes.items()]
     width = max((len(one["name"]) for one in found), default=0)
     lines = "\n".join(f"{one['name']:<{width}}  {one['home']}" for one in found) or "No collections."
     cli.print_result(found, parsed, lines)
@@ -106,13 +89,11 @@ def _merge(parsed: argparse.Namespace, settings: Settings) -> None:
 
 
 def _export(parsed: argparse.Namespace, settings: Settings) -> None:
-    number = _show_progress(
-        cli.open_app(settings).collection_copies.export(parsed.name, parsed.file), parsed, "written"
-    )
-    text = (
-        f"{parsed.name}: {counted(number, 'document')} written to {parsed.file}. Keep the file safe: it has their text."
-    )
-    cli.print_result({"file": parsed.file, "documents": number}, parsed, text)
+    steps = cli.open_app(settings).collection_copies.export(parsed.name, Path(parsed.file))
+    number = _show_progress(steps, parsed, "written")
+    written = f"{parsed.name}: {counted(number, 'document')} written to {Path(parsed.file)}."
+    result = {"file": Path(parsed.file), "documents": number}
+    cli.print_result(result, parsed, f"{written} Keep the file safe: it has their text.")
 
 
 def _import(parsed: argparse.Namespace, settings: Settings) -> None:
@@ -125,7 +106,7 @@ def _import(parsed: argparse.Namespace, settings: Settings) -> None:
             yield moved
 
     try:
-        with closing(assembly.collection_copies.import_file(parsed.file, parsed.name)) as events:
+        with closing(assembly.collection_copies.import_file(Path(parsed.file), parsed.name)) as events:
             number = _show_progress(noted(events), parsed, "checked and imported")
     except BaseException:
         # The part that was imported is removed again, but the full-text index still contains its words.

@@ -29,19 +29,17 @@ _ABOUT = (
 def add_commands(commands: cli.Commands) -> None:
     """Add `documents` and `forget`."""
     documents = commands.add("documents", _list, "list, tag or delete documents", collection=True)
+    cli.add_restriction(documents)
     named = commands.subcommands(documents, "list | tag NAME TAG … | untag NAME TAG … | delete NAME")
-    listing = named.add("list", _list, "list the collection's documents, or some of them", collection=True)
-    for command in (documents, listing):
-        cli.add_restriction(command)
+    cli.add_restriction(named.add("list", _list, "list the collection's documents, or some of them", collection=True))
     for name, does in (("tag", "add tags to"), ("untag", "remove tags from")):
-        command = named.add(name, _tag, f"{does} a document or folder", collection=True)
+        tagged = ("NAME", "a name from `documents list`; a folder's name ends with /")
+        command = named.add(name, _tag, f"{does} a document or folder", tagged, collection=True)
         command.set_defaults(gives=name == "tag")
-        command.add_argument("name", metavar="NAME", help="a name from `documents list`; a folder's name ends with /")
         command.add_argument("tags", metavar="TAG", nargs="+", help="a tag, of one or more words")
     words = "delete a document, but keep answers that quote it (localcrag forget erases those, too)"
-    command = named.add("delete", _delete, words, collection=True)
-    words = "a name from `documents list`; all other names of the document go, too"
-    command.add_argument("name", metavar="NAME", help=words)
+    deleted = ("NAME", "a name from `documents list`; all other names of the document go, too")
+    named.add("delete", _delete, words, deleted, collection=True)
 
     words = "erase documents and everything that quotes them, and verify the data folder"
     command = commands.add("forget", _forget, words, collection=True, description=_ABOUT)

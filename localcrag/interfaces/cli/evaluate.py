@@ -12,7 +12,7 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localcrag.interfaces.cli.command import Commands, add_count, index_warnings, print_result, say, setting
+from localcrag.interfaces.cli.command import Commands, add_count, add_number, index_warnings, print_result, say
 from localcrag.records.errors import EvaluationError, SettingsError
 from localcrag.text.translation import counted
 
@@ -60,7 +60,7 @@ def add_commands(commands: Commands) -> None:
     words = "compare two evaluations question by question"
     command.add_argument("--compare", nargs=2, metavar=("RUN_A", "RUN_B"), help=words)
     for name in ("k", "upper", "lower", "strip"):
-        command.add_argument(f"--{name}", type=setting(name), help=argparse.SUPPRESS)
+        add_number(command, name, "N", argparse.SUPPRESS)
     command.add_argument("--llm", metavar="NAME", help="language model for the evaluation")
 
 

@@ -29,12 +29,6 @@ SHOWN_CHARACTERS = 80
 
 def add_commands(commands: cli.Commands) -> None:
     """Add `labels`, `pins` and `gaps`."""
-    _add_labels(commands)
-    _add_pins(commands)
-    _add_gaps(commands)
-
-
-def _add_labels(commands: cli.Commands) -> None:
     words = "list, add or export your feedback on answers and passages"
     labels = commands.add("labels", _list_labels, words, collection=True)
     labels.set_defaults(run_id=None)
@@ -70,8 +64,6 @@ def _add_labels(commands: cli.Commands) -> None:
     command.add_argument("--as", dest="form", choices=["set", "training"], required=True, help=words)
     command.add_argument("path", type=Path, metavar="PATH", help="the folder or file to write")
 
-
-def _add_pins(commands: cli.Commands) -> None:
     pins = commands.add("pins", _list_pins, "manage questions that you re-check after changes", collection=True)
     named = commands.subcommands(pins, "list | add | remove")
     named.add("list", _list_pins, "list the pinned questions, oldest first", collection=True)
@@ -85,8 +77,6 @@ def _add_pins(commands: cli.Commands) -> None:
     command = named.add("remove", _remove_pin, "unpin a question")
     command.add_argument("run_id", metavar="RUN")
 
-
-def _add_gaps(commands: cli.Commands) -> None:
     words = "list questions that the documents do not answer, or fill a gap"
     gaps = commands.add("gaps", _list_gaps, words, collection=True)
     named = commands.subcommands(gaps, "list | add")
@@ -167,10 +157,10 @@ def _export(parsed: argparse.Namespace, settings: Settings) -> None:
 
 
 def _label_line(label: Label) -> str:
-    what = {"answer": "answer", "passage": f"passage {label.target}", "sentence": f"sentence {label.target}"}
+    what = f"{label.kind} {label.target}".strip()
     where = f" ({label.document or label.url})" if label.document or label.url else ""
     text = shorten(label.text, SHOWN_CHARACTERS)
-    return f"{label.id}  {label.run_id}  {what[label.kind]} {label.verdict}: “{text}”{where}"
+    return f"{label.id}  {label.run_id}  {what} {label.verdict}: “{text}”{where}"
 
 
 def _print_labels(labels: list[Label], parsed: argparse.Namespace, otherwise: str = "") -> None:
@@ -235,6 +225,5 @@ def _gap_lines(gap: KnowledgeGap) -> str:
     times = "asked once" if gap.asked == 1 else f"asked {gap.asked} times"
     lines = [f"{gap.run_id}  {gap.collection}  {gap.question}  ({times})"]
     lines += [f"    also: {other}" for other in gap.others]
-    if gap.answered_by:
-        lines.append(f"    answered by the web: localcrag gaps add {gap.answered_by}")
+    lines += [f"    answered by the web: localcrag gaps add {gap.answered_by}"] if gap.answered_by else []
     return "\n".join(lines)

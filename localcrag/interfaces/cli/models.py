@@ -103,21 +103,18 @@ def add_commands(commands: Commands) -> None:
     words = f"a model or set from `models list`; {EMBEDDED}: the default models"
     command.add_argument("names", nargs="+", metavar="NAME", help=words)
 
-    command = named.add("use", _use, "choose a model (saved in the settings)")
-    words = "a model or set from `models list`, the path of a model, or http://HOST:PORT/v1#MODEL"
-    command.add_argument("name", metavar="NAME", help=words)
+    model = ("NAME", "a model or set from `models list`, the path of a model, or http://HOST:PORT/v1#MODEL")
+    command = named.add("use", _use, "choose a model (saved in the settings)", model)
     words = "what to use the model for, if its files do not tell"
     command.add_argument("--role", choices=values(ModelRole), help=words)
     words = "approve that questions and parts of documents go to a server on another computer"
     command.add_argument("--agree", action="store_true", help=words)
 
     words = "store the API key of a model server, read from the terminal or stdin; an empty key removes it"
-    command = named.add("key", _key, words)
-    command.add_argument("address", metavar="ADDRESS", help="address of the server: http://HOST:PORT")
+    named.add("key", _key, words, ("ADDRESS", "address of the server: http://HOST:PORT"))
 
-    command = named.add("check", _check, "test a language model briefly, and use it for the tasks it passes")
-    words = "a model from `models list`, the path of a model, or http://HOST:PORT/v1#MODEL"
-    command.add_argument("name", metavar="NAME", help=words)
+    model = ("NAME", "a model from `models list`, the path of a model, or http://HOST:PORT/v1#MODEL")
+    named.add("check", _check, "test a language model briefly, and use it for the tasks it passes", model)
 
     command = named.add("path", _path, "print the path of the model in use")
     words = "embedder (embedding model), relevance (reranker) or llm"

@@ -80,11 +80,9 @@ def _show(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.runs import recording as record
 
     run = cli.open_app(settings).runs.get(parsed.run_id)
-    if parsed.json:
-        cli.print_json(record.to_json(run))
-    else:
+    if not parsed.json:
         terminal.show_details(run)
-        print(terminal.answer_text(run))
+    cli.print_result(record.to_json(run), parsed, terminal.answer_text(run))
 
 
 def _export(parsed: argparse.Namespace, settings: Settings) -> None:
@@ -181,10 +179,9 @@ def _exploration_lines(found: Exploration) -> list[str]:
     if found.web_rate_now is None or found.web_rate_then is None:
         return ["There are no past questions to compare.", *left_out]
     lines = [f"{counted(found.questions, 'question')}, each as it was last asked", *left_out]
-    for name, rules, actions in (("now", found.now, found.actions_now), ("then", found.then, found.actions_then)):
-        lines.append(
-            f"{name + ':':<5} policy {rules.policy}, upper {rules.upper:g}, lower {rules.lower:g}: {_shares(actions)}"
-        )
+    for name, rules, actions in (("now: ", found.now, found.actions_now), ("then:", found.then, found.actions_then)):
+        limits = f"policy {rules.policy}, upper {rules.upper:g}, lower {rules.lower:g}"
+        lines.append(f"{name} {limits}: {_shares(actions)}")
     lines.append(f"not CORRECT, so the web would be searched: {found.web_rate_now:.0%} → {found.web_rate_then:.0%}")
     lines.append(f"questions that would change: {len(found.changes)}")
     for change in found.changes:

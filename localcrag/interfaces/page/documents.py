@@ -39,7 +39,7 @@ from localcrag.interfaces.page.handlers import (
 from localcrag.interfaces.page.renderers import SERIAL, TEMPLATES
 from localcrag.interfaces.page.steady_blocks import fix_upload_leak
 from localcrag.records.errors import LocalcragError
-from localcrag.records.ingest import GoneFilePolicy, WatchedFolder
+from localcrag.records.ingest import GoneFilePolicy
 from localcrag.records.restriction import parent_folders
 from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.text import translation
@@ -82,29 +82,23 @@ class WatchEvents:
 
     def change(self, collection: str, event: gr.EventData) -> tuple[str, Any]:
         """Watch a folder, check it now, pause it, stop watching it, or decide about documents whose files are gone."""
-        what = str(event.what)
-        if what == "add":
-            self._uploads.sync_folder(self._add(collection, event))
+        if event.what == "add":
+            exclude = [one.strip() for one in str(event.exclude).split(",") if one.strip()]
+            path, gone = str(event.place).strip(), GoneFilePolicy(str(event.gone))
+            self._uploads.sync_folder(self._folders.bind(path, collection=collection, exclude=exclude, gone=gone))
             return self.shown(collection), gr.skip()
-        folder = self._folders.find(int(event.id))
-        if folder is not None:
-            self._do(what, folder)
+        if (folder := self._folders.find(int(event.id))) is not None:
+            match str(event.what):
+                case "look":
+                    self._uploads.sync_folder(folder)
+                case "pause" | "resume" as what:
+                    self._folders.pause(folder, paused=what == "pause")
+                case "remove":
+                    self._folders.unbind(folder, documents=False)
+                case what:
+                    gone = GoneFilePolicy.REMOVE if what == "gone-remove" else GoneFilePolicy.KEEP
+                    self._folders.decide(folder, gone)
         return self.shown(collection), self._listed(collection)
-
-    def _add(self, collection: str, event: gr.EventData) -> WatchedFolder:
-        exclude = [one.strip() for one in str(event.exclude).split(",") if one.strip()]
-        path = str(event.place).strip()
-        return self._folders.bind(path, collection=collection, exclude=exclude, gone=GoneFilePolicy(str(event.gone)))
-
-    def _do(self, what: str, folder: WatchedFolder) -> None:
-        if what == "look":
-            self._uploads.sync_folder(folder)
-        elif what in {"pause", "resume"}:
-            self._folders.pause(folder, paused=what == "pause")
-        elif what == "remove":
-            self._folders.unbind(folder, documents=False)
-        else:
-            self._folders.decide(folder, GoneFilePolicy.REMOVE if what == "gone-remove" else GoneFilePolicy.KEEP)
 
 
 def _local_time(time: str) -> str:
@@ -174,11 +168,9 @@ class TransferEvents:
             yield None, _transfer_html(error=str(error).replace(str(file), file.name)), gr.skip()
             return
         number = ngettext("%(num)s document", "%(num)s documents", moved.total)
-        text = _(
-            "Imported %(file)s as the collection “%(name)s”: %(number)s.", file=file.name, name=name, number=number
-        )
-        needs_reindex = name in self._collections.embedders.to_reindex()
-        done = _transfer_html(said=text, anew=needs_reindex)
+        known = {"file": file.name, "name": name, "number": number}
+        text = _("Imported %(file)s as the collection “%(name)s”: %(number)s.", **known)
+        done = _transfer_html(said=text, anew=name in self._collections.embedders.to_reindex())
         yield None, done, gr.update(choices=self._collections.offered(), value=name)
 
     def _imported(self, file: Path) -> Generator[tuple[str, TransferProgress], None, None]:
@@ -258,8 +250,7 @@ class DocumentEvents:
         copies: CollectionCopies,
     ) -> None:
         """Create the handlers; `first_questions` returns the first screen of a chat without turns, as HTML."""
-        self._copies = copies
-        self._collections, self._forgetting = collections, document_deletion
+        self._collections, self._forgetting, self._copies = collections, document_deletion, copies
         self._uploads, self._first_questions = uploads, first_questions
         self._followers: list[object] = []
         self._shown_by_tab: Tabs[str] = Tabs()
@@ -375,14 +366,14 @@ class DocumentEvents:
             text = _("%(name)s was deleted.", name=names[0]) if number == 1 else _(
                 "%(number)s documents were deleted.", number=number)  # fmt: skip
         except LocalcragError as error:
-            return renderers.uploads(self._uploads.items(), str(error)), self.listed(collection)
+            return self._report(str(error)), self.listed(collection)
         quoted = names if self._forgetting.is_quoted(names, collection) else ()
-        return renderers.uploads(self._uploads.items(), text, quoted), self.listed(collection)
+        return self._report(text, quoted), self.listed(collection)
 
     def forget(self, collection: str, event: gr.EventData) -> tuple[str, str]:
         """Remove past questions and answers that quote deleted documents."""
         text = self._forgetting.forget([str(name) for name in event.names], collection)
-        return renderers.uploads(self._uploads.items(), renderers.forgotten_message(text)), self.listed(collection)
+        return self._report(renderers.forgotten_message(text)), self.listed(collection)
 
     def rename(self, collection: str, event: gr.EventData) -> str:
         """Give a document another name."""
@@ -400,8 +391,7 @@ class DocumentEvents:
         names, target = [str(name) for name in event.names], str(event.to)
         self._collections.move_documents(names, collection, target)
         text = _("Moved to “%(name)s”: %(number)s", name=target, number=len(names))
-        choices = gr.update(choices=self._collections.offered())
-        return choices, renderers.uploads(self._uploads.items(), text), self.listed(collection)
+        return gr.update(choices=self._collections.offered()), self._report(text), self.listed(collection)
 
     def change_collection(self, collection: str, event: gr.EventData, request: gr.Request) -> tuple[Any, Any]:
         """Create, copy, rename, merge or delete a collection."""
@@ -434,5 +424,5 @@ class DocumentEvents:
             self._last = (translation.language(), items), written
         return written
 
-    def _report(self) -> str:
-        return renderers.uploads(self._uploads.items())
+    def _report(self, text: str | None = None, deleted: Sequence[str] = ()) -> str:
+        return renderers.uploads(self._uploads.items(), text, deleted)

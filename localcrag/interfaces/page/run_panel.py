@@ -81,7 +81,7 @@ class MarkedStrip:
 
 @dataclass(frozen=True, slots=True)
 class RunFeedback:
-    """The user's additions to a run: labels, a pin, and web texts that have become documents.
+    """The user's additions to a run: labels by kind and target, a pin, and web texts that have become documents.
 
     `answers` is the text of the pin's field, one answer per line. `added` and `addable` are keyed by passage: the name
     of the document that a web text has become, and the number of a web result that can become one.
@@ -93,10 +93,6 @@ class RunFeedback:
     unanswerable: bool
     added: Mapping[str, str]
     addable: Mapping[str, str]
-
-    def rating_of(self, kind: str, target: str) -> bool | None:
-        """Return whether a target was labelled good or bad; None if it has no label."""
-        return self.labels.get((kind, target))
 
 
 def panel(run: Run | None, busy: str | None = None, learned: RunFeedback | None = None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -359,8 +359,8 @@ class ChatChoices:
 
     def choose(self, where: str, preset: str, llm: str) -> None:
         """Save another preset or language model for a chat's next questions."""
-        chat_id, store = chat_number(where), self._assembly.chats
-        if chat_id:
+        store = self._assembly.chats
+        if chat_id := chat_number(where):
             now = store.chat(chat_id)
             then = replace(now, preset=parse_preset(preset), llm=llm or None)
             # Gradio also reports a dropdown's value when it loses the focus.
@@ -373,18 +373,16 @@ class ChatChoices:
 
     def restrict(self, where: str, collection: str, event: gr.EventData) -> tuple[str, str]:
         """Restrict a chat's next questions to the documents that the form describes."""
-        plain = {
-            name: getattr(event, name, None) for name in ("documents", "folders", "tags", "kinds", "since", "until")
-        }
-        return self._put(where, collection, lambda: Restriction.of(plain))
+        names = ("documents", "folders", "tags", "kinds", "since", "until")
+        return self._put(where, collection, Restriction.of({name: getattr(event, name, None) for name in names}))
 
     def only(self, where: str, collection: str, event: gr.EventData) -> tuple[str, str]:
         """Restrict a chat's next questions to the documents chosen in the list."""
-        return self._put(where, collection, lambda: Restriction(documents=tuple(map(str, event.names))))
+        return self._put(where, collection, Restriction(documents=tuple(map(str, event.names))))
 
-    def _put(self, where: str, collection: str, make: Callable[[], Restriction]) -> tuple[str, str]:
-        restriction, store, chat_id = make(), self._assembly.chats, chat_number(where)
-        if chat_id:
+    def _put(self, where: str, collection: str, restriction: Restriction) -> tuple[str, str]:
+        store = self._assembly.chats
+        if chat_id := chat_number(where):
             store.change(replace(store.chat(chat_id), restriction=restriction))
         return chat.scope_values(self._assembly, collection, restriction)
 

@@ -48,10 +48,10 @@ _ATTRIBUTES = frozenset(
 )
 
 
-def mathml(formula: str, *, block: bool) -> Markup:
+def mathml(formula: str, options: Mapping[str, Any]) -> Markup:
     """Return a formula as MathML; if it cannot be converted, return its source as code."""
-    source = formula.strip()
-    if len(source) <= MAX_FORMULA and (made := _converted(source, "block" if block else "inline")) is not None:
+    source, display = formula.strip(), "block" if options["display_mode"] else "inline"
+    if len(source) <= MAX_FORMULA and (made := _converted(source, display)) is not None:
         return made
     return Markup("<code>{}</code>").format(escape(source))
 
@@ -98,15 +98,11 @@ def _reader() -> MarkdownIt:
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     # Addresses stay text, no picture is fetched, and HTML is escaped.
     reader.disable(["link", "image", "autolink", "reference", "html_inline", "html_block"])
-    reader.use(dollarmath_plugin, allow_digits=False, allow_space=False, renderer=_formula)
+    reader.use(dollarmath_plugin, allow_digits=False, allow_space=False, renderer=mathml)
     reader.core.ruler.after("inline", "citations", _split_citations)
     reader.add_render_rule("citation", _write_citation)
     reader.add_render_rule("note", _write_note)
     return reader
-
-
-def _formula(source: str, options: Mapping[str, Any]) -> str:
-    return mathml(source, block=bool(options["display_mode"]))
 
 
 def _split_citations(state: StateCore) -> None:

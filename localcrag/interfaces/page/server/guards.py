@@ -120,15 +120,11 @@ class RequestBodies:
 
     def _refused(self, payload: bytes) -> middleware.Refusal | None:
         try:
-            content = json.loads(payload)
-            ours = all_uploaded(content, self.uploads)
+            if all_uploaded(json.loads(payload), self.uploads):
+                return None
         except (ValueError, RecursionError):
             return MALFORMED
-        return (
-            None
-            if ours
-            else middleware.Refusal(400, "The request names a file that was not uploaded. Drop the file once more.")
-        )
+        return middleware.Refusal(400, "The request names a file that was not uploaded. Drop the file once more.")
 
     async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
         room = min(MAX_UPLOAD, max(shutil.disk_usage(self.uploads.parent).free - MIN_FREE, 0))
@@ -214,30 +210,22 @@ class IndexPage:
             return
         # Over loopback, compression only costs time; besides, the page must be readable here to be changed.
         headers = [(name, value) for name, value in scope["headers"] if name.lower() != b"accept-encoding"]
-        page = _Page(send) if scope["path"] == "/" and scope["method"] == "GET" else None
-        await self.app({**scope, "headers": headers}, receive, page.take if page else send)
+        is_page = scope["path"] == "/" and scope["method"] == "GET"
+        messages: list[Message] = []
 
+        async def collect(message: Message) -> None:
+            messages.append(message)
+            if message["type"] == "http.response.start" or message.get("more_body"):
+                return
+            start, nonce = messages[0], secrets.token_urlsafe(24)
+            body = clean_page(b"".join(one.get("body", b"") for one in messages[1:]), nonce)
+            response_headers = MutableHeaders(scope=start)
+            response_headers["content-length"] = str(len(body))
+            response_headers["content-security-policy"] = middleware.content_security_policy(nonce)
+            await send(start)
+            await send({"type": "http.response.body", "body": body})
 
-@dataclass(slots=True)
-class _Page:
-    send: Send
-    start: Message = field(default_factory=dict)
-    parts: list[bytes] = field(default_factory=list)
-
-    async def take(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.start = message
-            return
-        self.parts.append(message.get("body", b""))
-        if message.get("more_body"):
-            return
-        nonce = secrets.token_urlsafe(24)
-        body = clean_page(b"".join(self.parts), nonce)
-        headers = MutableHeaders(scope=self.start)
-        headers["content-length"] = str(len(body))
-        headers["content-security-policy"] = middleware.content_security_policy(nonce)
-        await self.send(self.start)
-        await self.send({"type": "http.response.body", "body": body})
+        await self.app({**scope, "headers": headers}, receive, collect if is_page else send)
 
 
 OPEN = middleware.addresses(
@@ -266,13 +254,12 @@ Gradio has about seventy addresses (proxies, files, recordings, sharing, editing
 localcrag does not need are closed, so that their bugs cannot be reached.
 """
 
-Inner = Callable[[ASGIApp], ASGIApp]
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
-def with_access_checks(app: ASGIApp, port: int, uploads: Path, inner: Inner = IndexPage) -> ASGIApp:
-    """Return the app behind its access checks; `inner` wraps the app directly, inside all other checks."""
-    inside = RequestBodies(inner(app), uploads)
+def with_access_checks(app: ASGIApp, port: int, uploads: Path) -> ASGIApp:
+    """Return the app behind its access checks."""
+    inside = RequestBodies(app, uploads)
     return middleware.ResponseHeaders(
         middleware.AccessChecks(
             app=inside, port=port, is_other_user=middleware.is_other_user, open=OPEN, wording=gradio_refusal
@@ -294,10 +281,8 @@ def lifespan(port: int, uploads: Path, token: str, take: Take, made: DownloadFil
         if app.middleware_stack is None:
             raise RuntimeError("Gradio started without its middleware, so the access checks cannot be installed.")
 
-        def inner(inside: ASGIApp) -> ASGIApp:
-            return DownloadRoute(HandoffRoute(IndexPage(inside), token, take), made)
-
-        app.middleware_stack = with_access_checks(app.middleware_stack, port, uploads, inner)
+        routes = DownloadRoute(HandoffRoute(IndexPage(app.middleware_stack), token, take), made)
+        app.middleware_stack = with_access_checks(routes, port, uploads)
         yield
 
     return put_up

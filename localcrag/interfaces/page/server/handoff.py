@@ -130,7 +130,3 @@ class Presence:
                     return
         except KeyboardInterrupt:
             return
-
-    def close(self) -> None:
-        """Close the window."""
-        self._window.close()

@@ -68,7 +68,8 @@ def launch(
     app = build(assembly)
     address = f"http://{HOST}:{port}"
     first = instance or OneInstance(settings.data_dir)
-    presence = Presence(app, PageWindow(address, first.window_folder if window else None), settings.collection)
+    page_window = PageWindow(address, first.window_folder if window else None)
+    presence = Presence(app, page_window, settings.collection)
     token = secrets.token_urlsafe(32)
     _serve(app.page, port, guards.lifespan(port, settings.uploads_dir, token, presence.take, app.made))
     print(f"localcrag is at {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)  # noqa: T201
@@ -86,7 +87,7 @@ def launch(
     finally:
         closing.set()
         idle.close()
-        presence.close()
+        page_window.close()
         app.page.close(verbose=False)
         app.close()
         _reset_uploads(settings.uploads_dir)

@@ -45,11 +45,11 @@ class ModelsTab:
             report = gr.HTML("", elem_id="lc-server-report")
         with gr.Row():
             threads = gr.Number(
-                self._assembly.settings.threads, minimum=0, maximum=1024, precision=0, label=_("Threads"),
+                assembly.settings.threads, minimum=0, maximum=1024, precision=0, label=_("Threads"),
                 info=_("0: one per core. Applies at once; the models are reloaded."), elem_id="lc-threads",
             )  # fmt: skip
             window = gr.Number(
-                self._assembly.settings.context_tokens, minimum=512, precision=0, elem_id="lc-window",
+                assembly.settings.context_tokens, minimum=512, precision=0, elem_id="lc-window",
                 label=_("Context window of the language model, in tokens"),
                 info=_("Prompt plus answer. A larger window needs more memory."),
             )  # fmt: skip
@@ -132,7 +132,8 @@ class ModelsTab:
         name = str(event.name)
         match str(event.what):
             case "agree":
-                self._agree_and_use(name)
+                self._assembly.library.servers.agree(name)
+                self._assembly.models.use(name)
             case "disagree":
                 self._assembly.library.servers.disagree(name)
             case "use":
@@ -164,17 +165,12 @@ class ModelsTab:
             found = servers.look(address)
         except LocalcragError as error:
             return self.listed(), "", renderers.message(str(error))
-        if not found:
-            text = _("No model server answers on this computer. Start one, or enter its address.")
-        else:
+        text = _("No model server answers on this computer. Start one, or enter its address.")
+        if found:
             text = ngettext(
                 "%(num)s model found; it is listed above.", "%(num)s models found; they are listed above.", len(found)
             )
         return self.listed(), "", renderers.message(text)
-
-    def _agree_and_use(self, name: str) -> None:
-        self._assembly.library.servers.agree(name)
-        self._assembly.models.use(name)
 
     def _use(self, name: str) -> None:
         """Use a model, or the models of a set; for a set, re-index the collections that need it."""
