@@ -254,9 +254,8 @@ def _parse_page(markup: str, name: str) -> _Text:
 
 
 def _unreadable(name: str, reason: str) -> UnreadableDocument:
-    return UnreadableDocument(
-        f"{name} cannot be read as a web page: {reason}. Open it in a browser, save it as text or PDF, and add that."
-    )
+    remedy = "Open it in a browser, save it as text or PDF, and add that."
+    return UnreadableDocument(f"{name} cannot be read as a web page: {reason}. {remedy}")
 
 
 def _walk(root: Element) -> _Text:
@@ -411,14 +410,9 @@ DECLARED = (
     re.compile(rb"<meta\b[^>]*?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE),
 )
 # Declared encodings, and the encodings that such pages really use (WHATWG Encoding Standard, section 4.2).
-SUPERSETS = {
-    **dict.fromkeys(("ascii", "iso8859-1"), "cp1252"),
-    "iso8859-9": "cp1254",
-    **dict.fromkeys(("iso8859-11", "tis-620"), "cp874"),
-    "shift_jis": "cp932",
-    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
-    "euc_kr": "cp949",
-}
+SUPERSETS = {"iso8859-9": "cp1254", "shift_jis": "cp932", "euc_kr": "cp949"}
+SUPERSETS |= {"ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-11": "cp874", "tis-620": "cp874"}
+SUPERSETS |= dict.fromkeys(("gb2312", "gbk"), "gb18030")
 TAG = re.compile(r"<[a-zA-Z!?/]")
 SHEET_ROW = re.compile(r"([0-9]{1,7}) (.*)", re.DOTALL)
 
@@ -430,10 +424,8 @@ def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None
     """
     kinds.expect_text(path, name, "a web page", head)
     if kinds.is_mhtml(head):
-        raise UnreadableDocument(
-            f"{name} is a web archive (MHTML), not an HTML file. "
-            "Open it in a browser, save it as “web page, HTML only”, and add that."
-        )
+        remedy = "Open it in a browser, save it as “web page, HTML only”, and add that."
+        raise UnreadableDocument(f"{name} is a web archive (MHTML), not an HTML file. {remedy}")
     return _pages(path, name)
 
 

@@ -206,9 +206,7 @@ def members(path: Path, name: str, media_type: str) -> Generator[Member, None, N
         for part, inside in attachments(letter):
             if part.get_content_type() not in _SIGNATURES and not (inside and was_seen(content(part), seen)):
                 yield _member(part, names, folder, sent)
-        html = _html(letter)
-        in_html = pictures_in(html.decode("latin-1"), LEAST_PIXELS, seen) if b"base64," in html else ()
-        for named, data in in_html:
+        for named, data in pictures_in(_html(letter).decode("latin-1"), LEAST_PIXELS, seen):
             yield Member(names.of(safe_path(f"{folder}{named}")), data, sent)
 
 
@@ -237,7 +235,7 @@ def _read_emails(path: Path, name: str, media_type: str, *, whole: bool) -> Sequ
     if media_type == kinds.MSG:
         return [outlook.read_message(path, name, whole=whole)]
     data = _read_bytes(path, name)
-    return _split_mailbox(data) if media_type == MBOX else [data]
+    return _FROM_LINE.split(data)[1:] if media_type == MBOX else [data]
 
 
 def date_and_subject(path: Path, media_type: str) -> tuple[str | None, str]:
@@ -261,12 +259,6 @@ def _member(part: EmailMessage, names: UniqueNames, folder: str, sent: float | N
         return Member(name, b"", error=message)
 
 
-def _split_mailbox(data: bytes) -> list[bytes]:
-    lines = list(_FROM_LINE.finditer(data))
-    starts, ends = [line.end() for line in lines], [*(line.start() for line in lines[1:]), len(data)]
-    return [data[start:end] for start, end in zip(starts, ends, strict=False)]
-
-
 def _read_bytes(path: Path, name: str) -> bytes:
     """Return a file's bytes; UTF-16, which some programs use for e-mails, becomes UTF-8."""
     data = path.read_bytes()
@@ -277,17 +269,14 @@ def _read_bytes(path: Path, name: str) -> bytes:
 def _pages(letters: Sequence[bytes | EmailMessage], name: str, media_type: str) -> Generator[Page, None, None]:
     for number, data in enumerate(letters, start=1):
         if media_type == EML and isinstance(data, bytes) and not _FIELD.search(data):
-            raise UnreadableDocument(
-                f"{name} cannot be read as an e-mail: it has no headers (From, Date, Subject). "
-                "Save it again in the mail program, or give it the name ending that fits its content."
-            )
+            why = f"{name} cannot be read as an e-mail: it has no headers (From, Date, Subject)."
+            remedy = "Save it again in the mail program, or give it the name ending that fits its content."
+            raise UnreadableDocument(f"{why} {remedy}")
         try:
             page = _page(_parsed(data), name, head_too=media_type != MHTML, titled=media_type == MBOX)
         except RecursionError as error:
-            raise UnreadableDocument(
-                f"{name} cannot be read: its parts are nested too deeply. Open it in the mail program, and save the "
-                "message as text."
-            ) from error
+            why = f"{name} cannot be read: its parts are nested too deeply."
+            raise UnreadableDocument(f"{why} Open it in the mail program, and save the message as text.") from error
         yield replace(page, number=number if media_type == MBOX else None)
 
 
@@ -340,10 +329,9 @@ def _people(letter: EmailMessage, *fields: str) -> list[tuple[str, str]]:
 
 def _day(letter: EmailMessage) -> str:
     """Return when an e-mail was sent, in words; if its Date header is not a date, return the header itself."""
-    sent = _sent(letter)
-    if sent is None:
-        return header_value(letter, "Date")
-    return f"{sent.day} {MONTHS[sent.month - 1]} {sent.year} at {sent.hour}:{sent.minute:02}"
+    if sent := _sent(letter):
+        return f"{sent.day} {MONTHS[sent.month - 1]} {sent.year} at {sent.hour}:{sent.minute:02}"
+    return header_value(letter, "Date")
 
 
 def _sent(letter: EmailMessage) -> datetime | None:
@@ -372,9 +360,7 @@ def _body(letter: EmailMessage, name: str) -> Page:
         part = next((one for one in letter.walk() if one.get_content_maintype() == "text"), None)
     if part is None:
         return Page(None, "")
-    payload = part.get_payload(decode=True)
-    data = payload if isinstance(payload, bytes) else b""
-    text = normalise(decode(data, name, declared=part.get_content_charset()))
+    text = normalise(decode(content(part), name, declared=part.get_content_charset()))
     if part.get_content_subtype() == "html":
         return render(text, name)
     return Page(None, text.strip("\n"))

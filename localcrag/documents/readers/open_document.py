@@ -192,12 +192,9 @@ SUPPORTED: Mapping[str, str] = MappingProxyType(
         **dict.fromkeys((".msg", ".oft"), kinds.MSG),
         **dict.fromkeys((".mbox", ".mbx"), mail.MBOX),
         **dict.fromkeys((".mht", ".mhtml"), mail.MHTML),
-        ".png": "image/png",
-        **dict.fromkeys((".jpg", ".jpeg"), "image/jpeg"),
-        **dict.fromkeys((".tif", ".tiff"), "image/tiff"),
-        ".gif": "image/gif",
-        ".bmp": "image/bmp",
-        ".webp": "image/webp",
+        ".jpg": "image/jpeg",
+        ".tif": "image/tiff",
+        **{f".{kind}": f"image/{kind}" for kind in ("png", "jpeg", "tiff", "gif", "bmp", "webp")},
         ".zip": ARCHIVE,
     }
 )
@@ -353,11 +350,9 @@ def _raise_if_empty(pages: Generator[Page, None, None], name: str) -> Generator[
 
 def _unsupported(name: str, suffix: str) -> DocumentError:
     kind = f"files that end in {suffix}" if suffix else "files without a name ending"
-    most = (
-        "Save it as PDF, as text, or as a file of Word, Excel or PowerPoint, and add that; or give it the name ending "
-        "that fits its content."
-    )
-    return UnsupportedDocument(f"{name} was left out: there is no reader for {kind}. {_REMEDIES.get(suffix, most)}")
+    usual = "Save it as PDF, as text, or as a file of Word, Excel or PowerPoint, and add that"
+    remedy = _REMEDIES.get(suffix, f"{usual}; or give it the name ending that fits its content.")
+    return UnsupportedDocument(f"{name} was left out: there is no reader for {kind}. {remedy}")
 
 
 @contextmanager
@@ -366,13 +361,10 @@ def _os_errors_explained(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UnreadableDocument(
-            f"{name} cannot be opened: {error.strerror or error}. "
-            "Check that the file is there and that you may read it."
-        ) from error
+        why = f"{name} cannot be opened: {error.strerror or error}."
+        raise UnreadableDocument(f"{why} Check that the file is there and that you may read it.") from error
 
 
 def _empty(name: str) -> EmptyDocument:
-    return EmptyDocument(
-        f"{name} holds no text. If it shows some, as in a chart or a drawing, print it to a PDF and add that."
-    )
+    remedy = "If it shows some, as in a chart or a drawing, print it to a PDF and add that."
+    return EmptyDocument(f"{name} holds no text. {remedy}")

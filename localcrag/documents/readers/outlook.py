@@ -305,13 +305,7 @@ def _attach(made: EmailMessage, attached: MessageProperties, name: str, *, whole
     maintype, subtype = (kind if _MIME.fullmatch(kind) else "application/octet-stream").split("/")
     # An attachment with an id, or a hidden one, is shown within the text; its size decides whether it counts.
     shown = _INVISIBLE.sub("", attached.text(CONTENT_ID)) or attached.number(IS_HIDDEN)
-    data = attached.data(DATA) if whole or shown else b""
-    made.add_attachment(
-        data,
-        maintype=maintype,
-        subtype=subtype,
-        filename=named or UNNAMED,
-        cid=f"<{shown}>" if shown else None,
-        # An inline text attachment would become the text of the message.
-        disposition="inline" if shown and maintype != "text" else None,
-    )
+    data, cid = attached.data(DATA) if whole or shown else b"", f"<{shown}>" if shown else None
+    # An inline text attachment would become the text of the message.
+    how = {"disposition": "inline" if shown and maintype != "text" else None, "filename": named or UNNAMED, "cid": cid}
+    made.add_attachment(data, maintype=maintype, subtype=subtype, **how)

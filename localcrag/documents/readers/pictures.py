@@ -38,9 +38,8 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 def safe_path(name: str) -> PurePosixPath:
     """Return the path of an embedded file, made from its stated name so that it cannot leave the document."""
     parts = (_visible(part) for part in _SEPARATORS.split(name))
-    return PurePosixPath(
-        "/".join(part for part in parts if part not in {"", ".", ".."})[-LONGEST_NAME:].lstrip("/") or UNNAMED
-    )
+    path = "/".join(part for part in parts if part not in {"", ".", ".."})
+    return PurePosixPath(path[-LONGEST_NAME:].lstrip("/") or UNNAMED)
 
 
 def _visible(part: str) -> str:
@@ -131,7 +130,6 @@ _URL = re.compile(
 LEAST_BYTES = 1_000
 """Minimum bytes for a picture to be considered; even a blank sheet of paper rarely has fewer."""
 _ENDINGS = {"jpeg": "jpg", "pjpeg": "jpg", "x-png": "png", "tiff": "tif", "x-ms-bmp": "bmp"}
-_NAME = "picture"
 
 
 def pictures_in_data(path: Path, *, is_notebook: bool) -> Generator[Member, None, None]:
@@ -164,7 +162,7 @@ def _cell_data(cell: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def pictures_in(text: str, least_pixels: int, seen: set[bytes]) -> Iterator[tuple[str, bytes]]:
     """Yield the pictures in a text that have at least `least_pixels`, each once (`was_seen`) and with a name."""
-    for found in _URL.finditer(text):
+    for found in _URL.finditer(text) if ";base64," in text else ():
         data = _decoded(found["data"])
         if is_new(data, least_pixels, seen):
             yield _default_name(found["kind"].lower()), data
@@ -190,7 +188,7 @@ def without_pictures(text: str) -> str:
 
 
 def _default_name(kind: str) -> str:
-    return f"{_NAME}.{_ENDINGS.get(kind, kind)}"
+    return f"picture.{_ENDINGS.get(kind, kind)}"
 
 
 def _decoded(written: str) -> bytes:

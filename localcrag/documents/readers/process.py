@@ -29,10 +29,8 @@ from localcrag.text.places import SheetRow
 
 PATIENCE = 300.0
 """Seconds to wait for a page, or for a whole file that has no pages."""
-_ERRORS = {
-    kind.__name__: kind
-    for kind in (UnsupportedDocument, UnreadableDocument, EncryptedDocument, PasswordNeeded, EmptyDocument)
-}
+_KINDS = (UnsupportedDocument, UnreadableDocument, EncryptedDocument, PasswordNeeded, EmptyDocument)
+_ERRORS = {kind.__name__: kind for kind in _KINDS}
 _MODULE = "localcrag.documents.readers"
 _GENTLY = "gently"
 """The value of GENTLY in worker.py, which is not imported here because it imports the parsers."""

@@ -204,10 +204,8 @@ def _json(text: str) -> str:
         data = json.loads(text) if len(text) <= MOST_DATA else None
     except (ValueError, RecursionError):
         data = None
-    if data is None:
-        return _code(text)
-    if isinstance(data, dict):
-        return "\n\n".join(_entries(data))
+    if data is None or isinstance(data, dict):
+        return _code(text) if data is None else "\n\n".join(_entries(data))
     return _table(data) or "\n\n".join(map(_fenced, map(_pretty_json, data if isinstance(data, list) else [data])))
 
 
@@ -293,13 +291,10 @@ def _subtitles(text: str) -> str:
     for cue in _CUE.finditer(f"{text}\n"):
         start = start or f"{int(cue['hours'] or 0)}:{cue['minutes']}:{cue['seconds']}"
         spoken = f"{spoken} {' '.join(_TAG.sub('', cue['said']).split())}".strip()
-        if len(spoken) >= PARAGRAPH_CHARACTERS or (
-            len(spoken) >= PARAGRAPH_CHARACTERS / 2 and _SENTENCE_END.search(spoken)
-        ):
+        if len(spoken) >= PARAGRAPH_CHARACTERS / (2 if _SENTENCE_END.search(spoken) else 1):
             paragraphs.append(f"[{start}] {spoken}")
             start, spoken = "", ""
-    if spoken:
-        paragraphs.append(f"[{start}] {spoken}")
+    paragraphs += [f"[{start}] {spoken}"] if spoken else []
     return "\n\n".join(paragraphs) or text
 
 
@@ -357,10 +352,9 @@ BYTE_ORDER_MARKS = (
 )
 # If two encodings fit a text equally well, the one named first is more likely.
 WESTERN = ("cp1252", "cp1250", "iso8859_2", "cp1254")
-OTHER_ENCODINGS = (
-    *("cp1252", "cp932", "gb18030", "cp949", "big5", "euc_jp", "cp1251", "cp1250", "cp1254", "cp1253", "cp1255"),
-    *("cp1256", "koi8_r", "iso8859_2", "iso8859_5", "cp866"),
-)
+OTHER_ENCODINGS = """
+cp1252 cp932 gb18030 cp949 big5 euc_jp cp1251 cp1250 cp1254 cp1253 cp1255 cp1256 koi8_r iso8859_2 iso8859_5 cp866
+""".split()
 # In Latin scripts, accented letters are single bytes between ASCII letters; in other scripts nearly every byte is above
 # 127. In 30 short samples in 16 languages, a run has at most 1.7 bytes (Polish) in Latin scripts, and at least 2.2
 # (Japanese) in others.
@@ -425,28 +419,24 @@ def decode(data: bytes, name: str, declared: str | None = None) -> str:
     # ISO 2022 is ASCII with escape sequences.
     if b"\x1b$" in data and data.isascii():
         return _text(data.decode("iso2022_jp", "replace"), name)
-    text = _utf16(data)
-    if text is None:
-        # Bytes above 127 that happen to be valid UTF-8 are UTF-8, whatever the file claims.
-        text = _strictly(data, "utf-8")
-    if text is None and declared is not None:
-        text = _nearly(data, declared)
-    if text is None:
-        text = _mostly_utf8(data)
+    # Bytes above 127 that happen to be valid UTF-8 are UTF-8, whatever the file claims.
+    for text in (_utf16(data), _strictly(data, "utf-8")):
+        if text is not None:
+            return _text(text, name)
+    text = None if declared is None else _nearly(data, declared)
+    text = _mostly_utf8(data) if text is None else text
     return _text(_guess(data, name) if text is None else text, name)
 
 
 def _text(text: str, name: str) -> str:
     if len(CONTROLS.findall(text)) > CONTROL_SHARE * len(text):
-        raise UnreadableDocument(_not_text(name))
+        raise _not_text(name)
     return text
 
 
-def _not_text(name: str) -> str:
-    return (
-        f"{name} is not a text file: its bytes are not in any known text encoding. "
-        "Open it in the program it comes from, save it as UTF-8 text or as PDF, and add that."
-    )
+def _not_text(name: str) -> UnreadableDocument:
+    remedy = "Open it in the program it comes from, save it as UTF-8 text or as PDF, and add that."
+    return UnreadableDocument(f"{name} is not a text file: its bytes are not in any known text encoding. {remedy}")
 
 
 def _strictly(data: bytes, encoding: str) -> str | None:
@@ -493,7 +483,7 @@ def _guess(data: bytes, name: str) -> str:
     matches = charset_normalizer.from_bytes(lines, cp_isolation=list(candidates))
     best = matches.best()
     if best is None and not western:
-        raise UnreadableDocument(_not_text(name))
+        raise _not_text(name)
     # If several candidates fit equally well, the first in the list is chosen.
     equals = [m.encoding for m in matches if best and m.chaos <= best.chaos and m.coherence >= best.coherence]
     return data.decode(min(equals, key=candidates.index, default="cp1252"), "replace")

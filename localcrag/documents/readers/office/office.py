@@ -279,10 +279,8 @@ def page(
     except anydoc.EncryptedError as error:
         raise encrypted.office_refusal(data, name) from error
     except anydoc.ResourceLimitError as error:
-        raise UnreadableDocument(
-            f"{name} was not read: unpacking it takes more than any document of its kind needs ({error}). "
-            "If it is genuine, save it as PDF and add that."
-        ) from error
+        why = f"{name} was not read: unpacking it takes more than any document of its kind needs ({error})."
+        raise UnreadableDocument(f"{why} If it is genuine, save it as PDF and add that.") from error
     except anydoc.ConvertError as error:
         raise packages.damaged(name, what, error) from error
     markup = "".join(_Markup(media_type in SLIDES, sheets, extra_html).pieces(document))

@@ -67,9 +67,8 @@ def old_sheet_annotations(path: Path) -> dict[str, str]:
 def slide_annotations(parts: Mapping[str, bytes]) -> str:
     """Return the charts and comments of a slide as HTML; `parts` are the parts of its file."""
     known = {name: data for name, data in parts.items() if _SLIDE_PARTS.fullmatch(name)}
-    return "".join(
-        _part_annotations(f"ppt/slides/{one[1]}", known) for name in known if (one := _SLIDE.fullmatch(name))
-    )
+    slides = filter(None, map(_SLIDE.fullmatch, known))
+    return "".join(_part_annotations(f"ppt/slides/{slide[1]}", known) for slide in slides)
 
 
 def _part_annotations(part: str, parts: Mapping[str, bytes]) -> str:
@@ -271,11 +270,9 @@ POWERPOINT, OPEN_DOCUMENT = "ppt/presentation.xml", "content.xml"
 """Names of the parts that list the slides."""
 CHARTS = "ppt/charts/"
 _SLIDE_FOLDERS = ("ppt/slides/", "ppt/notesSlides/")
+_MAIN = ("http://schemas.openxmlformats.org/presentationml/2006/main", "http://purl.oclc.org/ooxml/presentationml/main")
 _SLIDE_TAGS = {
-    POWERPOINT: (
-        "{http://schemas.openxmlformats.org/presentationml/2006/main}sldId",
-        "{http://purl.oclc.org/ooxml/presentationml/main}sldId",
-    ),
+    POWERPOINT: tuple(f"{{{namespace}}}sldId" for namespace in _MAIN),
     OPEN_DOCUMENT: ("{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}page",),
 }
 """Elements that list a slide, by the part that they are in."""

@@ -62,9 +62,8 @@ def add_drawings(root: Element, targets: Mapping[str, str], parts: Mapping[str, 
     last: dict[Element, Element] = {}
     for number, drawing in enumerate(list(root.iter(f"{_W}drawing"))):
         if number >= MOST_DRAWINGS:
-            drawn.below.append(
-                f"<p>The document has more than {MOST_DRAWINGS:,} drawings; the others are not read.</p>"
-            )
+            note = f"The document has more than {MOST_DRAWINGS:,} drawings; the others are not read."
+            drawn.below.append(f"<p>{note}</p>")
             return
         paragraph, is_again, has_text_fallback = _drawing_context(drawing)
         if paragraph is None or paragraph.getparent() is None or is_again:
@@ -135,10 +134,7 @@ def _drawing_context(drawing: Element) -> tuple[Element | None, bool, bool]:
         elif around.tag == f"{_MC}Fallback":
             is_fallback = True
         elif around.tag == f"{_MC}AlternateContent":
-            fallback = around.find(f"{_MC}Fallback")
-            has_text_fallback = has_text_fallback or (
-                fallback is not None and next(fallback.iter(f"{_W}txbxContent"), None) is not None
-            )
+            has_text_fallback = has_text_fallback or around.find(f"{_MC}Fallback//{_W}txbxContent") is not None
     return paragraph, is_fallback, has_text_fallback
 
 
@@ -308,13 +304,11 @@ class _ListCounter:
 
 def _levels(abstract_list: Element) -> dict[int, tuple[int, bool]]:
     """Return for each level of a list the number with which it begins, and whether it has bullets instead."""
-    return {
-        _int(level, "ilvl"): (
-            _int(level.find(f"{_W}start"), "val", 1),
-            _value(level.find(f"{_W}numFmt"), "val") == "bullet",
-        )
-        for level in abstract_list.iter(f"{_W}lvl")
-    }
+    levels = {}
+    for level in abstract_list.iter(f"{_W}lvl"):
+        has_bullets = _value(level.find(f"{_W}numFmt"), "val") == "bullet"
+        levels[_int(level, "ilvl")] = (_int(level.find(f"{_W}start"), "val", 1), has_bullets)
+    return levels
 
 
 def _value(element: Element | None, name: str) -> str:
