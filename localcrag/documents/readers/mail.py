@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from email import message_from_bytes
-from email.message import EmailMessage
+from email.message import EmailMessage, MIMEPart
 from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import Path
 from urllib.parse import unquote
@@ -80,7 +80,7 @@ def file_name(part: EmailMessage) -> str:
     return str(named) if named else f"{UNNAMED}{mimetypes.guess_extension(part.get_content_type()) or ''}"
 
 
-def content(part: EmailMessage) -> bytes:
+def content(part: MIMEPart) -> bytes:
     """Return an attachment's bytes; for an attached e-mail, its source."""
     if part.get_content_type() == EMAIL_TYPE:
         inner = _attached_email(part)
@@ -153,10 +153,10 @@ def _html(letter: EmailMessage) -> bytes:
         part = letter.get_body(("html",))
     except (*MALFORMED, RecursionError):
         return b""
-    return content(part) if isinstance(part, EmailMessage) else b""
+    return content(part) if part else b""
 
 
-def _attached_email(part: EmailMessage) -> EmailMessage | None:
+def _attached_email(part: MIMEPart) -> EmailMessage | None:
     """Return the attached e-mail, or None."""
     held = part.get_payload()
     first = held[0] if isinstance(held, list) and held else None

@@ -307,5 +307,5 @@ def _attach(made: EmailMessage, attached: MessageProperties, name: str, *, whole
     shown = _INVISIBLE.sub("", attached.text(CONTENT_ID)) or attached.number(IS_HIDDEN)
     data, cid = attached.data(DATA) if whole or shown else b"", f"<{shown}>" if shown else None
     # An inline text attachment would become the text of the message.
-    how = {"disposition": "inline" if shown and maintype != "text" else None, "filename": named or UNNAMED, "cid": cid}
-    made.add_attachment(data, maintype=maintype, subtype=subtype, **how)
+    disposition, file = "inline" if shown and maintype != "text" else None, named or UNNAMED
+    made.add_attachment(data, maintype=maintype, subtype=subtype, filename=file, cid=cid, disposition=disposition)

@@ -53,6 +53,10 @@ MOST_LISTED = 200
 UNEXPECTED = "An unexpected error occurred in localcrag. Its stderr shows where."
 
 CollectionName = Annotated[str | None, Field(description="collection of documents (default: the default collection)")]
+ReadAll = Annotated[bool, Field(description="read every passage, for questions like “list all …”; takes longer")]
+_Neighbours = Annotated[int, Field(ge=0, le=MOST_NEIGHBOURS)]
+PassagesBefore = Annotated[_Neighbours, Field(description="number of passages before it to read as well")]
+PassagesAfter = Annotated[_Neighbours, Field(description="number of passages after it to read as well")]
 
 
 class AskOutput(Details):
@@ -139,9 +143,7 @@ class Tools:
         collection: CollectionName = None,
         only: DocumentFilter | None = None,
         preset: Preset | None = None,
-        read_all: Annotated[
-            bool, Field(description="read every passage, for questions like “list all …”; takes longer")
-        ] = False,
+        read_all: ReadAll = False,
     ) -> Annotated[CallToolResult, AskOutput]:
         """Answer a question from the user's own documents, with citations [n], after checking what was found.
 
@@ -151,12 +153,9 @@ class Tools:
         about a collection that is kept on a PostgreSQL server go to that server. The answer itself goes to you, the
         client that asked, and to the model you use.
         """
+        name, restriction = self._questions.require(collection), _restriction(only)
         asked = ApiQuestion(
-            question=question,
-            collection=self._questions.require(collection),
-            preset=preset,
-            restriction=_restriction(only),
-            read_all=read_all,
+            question=question, collection=name, preset=preset, restriction=restriction, read_all=read_all
         )
         steps = 0
         async with aclosing(self._questions.ask(asked)) as happened:
@@ -215,12 +214,8 @@ class Tools:
         self,
         passage: Annotated[str, Field(description="id of a passage, from ask or search")],
         collection: CollectionName = None,
-        before: Annotated[
-            int, Field(ge=0, le=MOST_NEIGHBOURS, description="number of passages before it to read as well")
-        ] = 0,
-        after: Annotated[
-            int, Field(ge=0, le=MOST_NEIGHBOURS, description="number of passages after it to read as well")
-        ] = 0,
+        before: PassagesBefore = 0,
+        after: PassagesAfter = 0,
     ) -> Annotated[CallToolResult, ReadPassage]:
         """Read a whole passage, with passages before and after it in its document."""
         name = self._questions.require(collection)
@@ -261,9 +256,7 @@ def _restriction(only: DocumentFilter | None) -> Restriction:
 def _result(text: str, structured: object) -> CallToolResult:
     """Return a result as text for the model and as data; without data, the result is an error."""
     content: list[ContentBlock] = [TextContent(type="text", text=text)]
-    if structured is None:
-        return CallToolResult(content=content, is_error=True)
-    return CallToolResult(content=content, structured_content=structured)
+    return CallToolResult(content=content, structured_content=structured, is_error=structured is None)
 
 
 INSTRUCTIONS = (

@@ -63,11 +63,8 @@ ROOT = 0
 """User id of root, who can read everything anyway. Programs that forward a port (WSL, containers) also run as root."""
 # The formats of struct nlmsghdr and of the start of struct inet_diag_req_v2 (linux/inet_diag.h), and the end of the
 # latter: interface 0 and INET_DIAG_NOCOOKIE.
-_HEADER, _REQUEST, _NO_COOKIE = (
-    struct.Struct("=IHHII"),
-    struct.Struct("=BBBBI"),
-    struct.pack("=III", 0, ~0 & 0xFFFFFFFF, ~0 & 0xFFFFFFFF),
-)
+_HEADER, _REQUEST = struct.Struct("=IHHII"), struct.Struct("=BBBBI")
+_NO_COOKIE = struct.pack("=III", 0, ~0 & 0xFFFFFFFF, ~0 & 0xFFFFFFFF)
 _IDENTITY = struct.Struct("!HH16s16s")
 _STATE_AT, _OWNER_AT = _HEADER.size + 1, _HEADER.size + 4 + 48 + 12
 """Offsets of the connection's state and owner in the answer (struct inet_diag_msg), in bytes."""
@@ -154,15 +151,13 @@ class AccessChecks:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request to the app, or answer with the reason why it is refused."""
-        if scope["type"] == "http":
-            if refusal := self.refusal(scope):
-                await refuse(refusal, scope, send, self.wording)
-                return
-        elif scope["type"] == "websocket":
+        if scope["type"] == "websocket":
             # No part of localcrag uses websockets.
             await send({"type": "websocket.close", "code": 1008})
-            return
-        await self.app(scope, receive, send)
+        elif scope["type"] == "http" and (refusal := self.refusal(scope)):
+            await refuse(refusal, scope, send, self.wording)
+        else:
+            await self.app(scope, receive, send)
 
     def refusal(self, scope: Scope) -> Refusal | None:
         """Return why a request is refused; None if it is allowed."""
@@ -177,11 +172,8 @@ class AccessChecks:
         if any(origin != f"http://{host[0]}" for origin in given.get("origin", [])) or any(
             site not in TRUSTED_FETCH_SITES for site in given.get("sec-fetch-site", [])
         ):
-            return Refusal(
-                FORBIDDEN,
-                "Another site sent you here, and localcrag takes nothing from other sites. "
-                f"{self._place}: type that address yourself.",
-            )
+            why = "Another site sent you here, and localcrag takes nothing from other sites."
+            return Refusal(FORBIDDEN, f"{why} {self._place}: type that address yourself.")
         if scope.get("client") and self.is_other_user(scope["client"], scope["server"]):
             return Refusal(FORBIDDEN, "This localcrag belongs to another user of this computer. Start one of your own.")
         raw = scope["raw_path"].decode("latin-1")
@@ -286,13 +278,12 @@ async def forward_buffered(
     `refused` gets the bytes, and may return a further reason to refuse them.
     """
     content = await body.read()
-    refusal = body.refusal or refused(content)
     if body.gone:
         return
-    if refusal:
+    if refusal := body.refusal or refused(content):
         await refuse(refusal, scope, send, wording)
-        return
-    await app(scope, _replay_body(content, body.receive), send)
+    else:
+        await app(scope, _replay_body(content, body.receive), send)
 
 
 def _replay_body(content: bytes, receive: Receive) -> Receive:
@@ -389,10 +380,8 @@ HOST = "127.0.0.1"
 def require_free(port: int) -> None:
     """Raise SettingsError if a program is already listening on the port."""
     if not is_free(port):
-        raise SettingsError(
-            f"Port {port} on {HOST} is in use, perhaps by another localcrag. Stop that program, or choose another port "
-            "with --port."
-        )
+        why = f"Port {port} on {HOST} is in use, perhaps by another localcrag."
+        raise SettingsError(f"{why} Stop that program, or choose another port with --port.")
 
 
 def is_free(port: int) -> bool:

@@ -143,12 +143,9 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
                 proxy_headers=False, timeout_graceful_shutdown=SHUTDOWN_SECONDS,
             )
         )  # fmt: skip
-        print(  # noqa: T201
-            f"localcrag serves http://{middleware.HOST}:{port}/v1 (Ctrl-C stops it). `localcrag serve --show-token` "
-            "prints the token, which is the API key.",
-            file=sys.stderr,
-            flush=True,
-        )
+        how = "`localcrag serve --show-token` prints the token, which is the API key."
+        address = f"http://{middleware.HOST}:{port}/v1"
+        print(f"localcrag serves {address} (Ctrl-C stops it). {how}", file=sys.stderr, flush=True)  # noqa: T201
         warm_up_in_background(assembly)
         idle.begin()
         resume_unfinished(assembly, files, embeddings)

@@ -110,10 +110,8 @@ def finish_secure_deletion(assembly: Assembly) -> None:
     from localcrag.app.collections.deletion import finish_overwriting
 
     if why := finish_overwriting(assembly.database):
-        say(
-            "localcrag: the old bytes of changed or removed data are still in the data folder. Run `localcrag forget` "
-            f"to overwrite them, or let the app do so. {why}"
-        )
+        remedy = "Run `localcrag forget` to overwrite them, or let the app do so."
+        say(f"localcrag: the old bytes of changed or removed data are still in the data folder. {remedy} {why}")
 
 
 def index_warnings(assembly: Assembly) -> list[str]:

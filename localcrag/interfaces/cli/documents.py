@@ -91,9 +91,8 @@ def _delete(parsed: argparse.Namespace, settings: Settings) -> None:
 def _forget(parsed: argparse.Namespace, settings: Settings) -> int:
     names = [replace_surrogates(name) for name in parsed.names]
     if parsed.verify and names:
-        raise SettingsError(
-            "Give either the names of documents to erase, or --verify with a name or words to search for."
-        )
+        search = "--verify with a name or words to search for"
+        raise SettingsError(f"Give either the names of documents to erase, or {search}.")
     if parsed.verify == "" and not names:
         raise SettingsError("--verify needs something to search for: --verify NAME, or --verify WORDS.")
     assembly = cli.open_collection(settings)
@@ -114,22 +113,19 @@ def _forget(parsed: argparse.Namespace, settings: Settings) -> int:
     return cli.FAILED if forgotten.left else cli.DONE
 
 
+_RECORDS = ("run", "turn", "chat", "label", "pin", "web answer")
+"""Nouns for the numbers in `RemovedQuotations`."""
+
+
 def _forget_lines(names: list[str], forgotten: ErasureReport) -> list[str]:
     removed = forgotten.removed
-    parts = [
-        counted(number, noun)
-        for number, noun in (
-            (len(forgotten.documents), "document"), (removed.runs, "run"), (removed.turns, "turn"),
-            (removed.chats, "chat"), (removed.labels, "label"), (removed.pins, "pin"),
-            (removed.web_answers, "web answer"), (len(removed.folders), "folder"),
-        )
-        if number
-    ]  # fmt: skip
+    numbers = {noun: getattr(removed, f"{noun.replace(' ', '_')}s") for noun in _RECORDS}
+    numbers = {"document": len(forgotten.documents), **numbers, "folder": len(removed.folders)}
+    parts = [counted(number, noun) for noun, number in numbers.items() if number]
     lines = [f"{', '.join(names)}: removed {', '.join(parts) or 'nothing: nothing was left'}"]
     if removed.redacted:
-        lines.append(
-            f"{counted(removed.redacted, 'run')} had found it without using it: its passages were removed from there"
-        )
+        found = f"{counted(removed.redacted, 'run')} had found it without using it"
+        lines.append(f"{found}: its passages were removed from there")
     lines += [f"removed: {name}" for name in removed.folders]
     lines += _search_lines(forgotten.searched, forgotten.left)
     if forgotten.backups:

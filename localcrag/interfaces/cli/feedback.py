@@ -106,9 +106,8 @@ def _add_label(parsed: argparse.Namespace, settings: Settings) -> None:
     for numbers, good in ((parsed.right, True), (parsed.wrong, False)):
         wanted += [(LabelKind.SENTENCE, number, good) for number in numbers]
     if not wanted:
-        raise SettingsError(
-            "Give at least one label: --good or --bad, --relevant ID, --not-relevant ID, --right N, --wrong N."
-        )
+        options = "--good or --bad, --relevant ID, --not-relevant ID, --right N, --wrong N"
+        raise SettingsError(f"Give at least one label: {options}.")
     if twice := sorted({name for kind, name, good in wanted if (kind, name, not good) in wanted}):
         raise SettingsError(f"Labelled both ways: {', '.join(twice)}. Choose one label for each.")
     labels = assembly.learning.label_all(run.run_id, wanted)
@@ -126,10 +125,8 @@ def _remove_label(parsed: argparse.Namespace, settings: Settings) -> None:
     if not removed:
         raise LabelError("No label matches, so none was removed. `localcrag labels list` lists all labels.")
     if (named := len(set(ids))) > removed:
-        raise LabelError(
-            f"Only {removed} of these {named} labels were found and removed. "
-            "`localcrag labels list` lists the remaining labels."
-        )
+        found = f"Only {removed} of these {named} labels were found and removed."
+        raise LabelError(f"{found} `localcrag labels list` lists the remaining labels.")
     cli.print_result({"removed": removed}, parsed, f"{counted(removed, 'label')} removed.")
 
 
@@ -182,10 +179,9 @@ def _add_pin(parsed: argparse.Namespace, settings: Settings) -> None:
     assembly = cli.open_app(settings)
     answers = tuple(parsed.answer) or labelled_question.propose_question(assembly.runs.get(parsed.run_id)).answers[:1]
     if not answers and not parsed.unanswerable:
-        raise SettingsError(
-            f"The run {parsed.run_id} has no supported sentence to use as the expected answer. Give --answer TEXT, or "
-            "--unanswerable if the question should not be answered."
-        )
+        why = f"The run {parsed.run_id} has no supported sentence to use as the expected answer."
+        remedy = "Give --answer TEXT, or --unanswerable if the question should not be answered."
+        raise SettingsError(f"{why} {remedy}")
     pin = assembly.learning.pin(parsed.run_id, () if parsed.unanswerable else answers)
     cli.print_result(pin, parsed, _pin_line(pin))
 

@@ -88,21 +88,19 @@ def _add(parsed: argparse.Namespace, settings: Settings) -> None:
     folder = cli.open_app(settings).folders.bind(
         parsed.path, include=parsed.include, exclude=parsed.exclude, gone=GoneFilePolicy(parsed.gone)
     )
-    text = (
-        f"The collection “{folder.collection}” now watches {folder.path}. To update it, run `localcrag folder sync`. "
-        "While `localcrag ui` or `localcrag serve` runs, updates happen in the background."
-    )
+    how = "To update it, run `localcrag folder sync`."
+    how += " While `localcrag ui` or `localcrag serve` runs, updates happen in the background."
+    text = f"The collection “{folder.collection}” now watches {folder.path}. {how}"
     cli.print_result(_plain(folder), parsed, text)
 
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> None:
     states = cli.open_app(settings).folders.states(parsed.collection)
-    found = [
-        _plain(one.folder)
-        | {"files": one.counts.files, "failed": one.counts.failed, "missing": one.counts.gone}
-        | {"failures": [{"document": name, "error": text} for name, text in one.failed], "asked_about": one.gone}
-        for one in states
-    ]
+    found = []
+    for one in states:
+        counts = {"files": one.counts.files, "failed": one.counts.failed, "missing": one.counts.gone}
+        failures = [{"document": name, "error": text} for name, text in one.failed]
+        found.append(_plain(one.folder) | counts | {"failures": failures, "asked_about": one.gone})
     cli.print_result(found, parsed, "\n".join(map(_lines, states)) or "No folder is being watched.")
 
 

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO
 
 from localcrag.interfaces.cli.command import DONE, FAILED, Commands, print_result, say, values
@@ -144,11 +145,11 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> None:
     result = [_record(model) | {"in_use": model.name in in_use} for model in models]
     print_result(result, parsed, "\n".join(lines))
     if not parsed.json:
+        from localcrag.app.models import hardware
+
         for one in library.manifest.sets:
             say(f"{one.title}: `localcrag models use {one.name}` ({' and '.join(one.models)}). {one.description}")
-        from localcrag.app.models import hardware as graphics
-
-        say("\n".join(graphics.report().lines()))
+        say("\n".join(hardware.report().lines()))
         say(f"* in use. The models folder is {library.models_dir}: GGUF files that you put there are listed, too.")
 
 
@@ -167,11 +168,9 @@ def _record(model: Model) -> dict[str, Any]:
 
 def _get(parsed: argparse.Namespace, settings: Settings) -> int:
     library = _library(settings)
-    wanted = [
-        name for given in parsed.names for name in (library.embedded() if given == EMBEDDED else library.named(given))
-    ]
+    named = (library.embedded() if given == EMBEDDED else library.named(given) for given in parsed.names)
     results: list[dict[str, Any]] = []
-    for name in dict.fromkeys(wanted):
+    for name in dict.fromkeys(chain.from_iterable([*named])):
         try:
             with display() as report:
                 downloaded = library.get(name, report)
@@ -195,9 +194,8 @@ def _use(parsed: argparse.Namespace, settings: Settings) -> None:
     if names == (parsed.name,):  # The name is that of a model and not of a set.
         role = ModelRole(parsed.role) if parsed.role else library.role(parsed.name)
         if role is None:
-            raise SettingsError(
-                f"The files of {parsed.name} do not tell what the model is for. Add --role {'|'.join(ModelRole)}."
-            )
+            why = f"The files of {parsed.name} do not tell what the model is for."
+            raise SettingsError(f"{why} Add --role {'|'.join(ModelRole)}.")
         if is_served(parsed.name):
             _agree(parsed, library)
         chosen = [library.choose(parsed.name, role)]
@@ -212,10 +210,9 @@ def _use(parsed: argparse.Namespace, settings: Settings) -> None:
 
 def _print_consequences(role: str, name: str, before: str) -> None:
     if role is ModelRole.EMBEDDER and name != before:
-        say(
-            f"Collections that were indexed with {before} must be re-indexed before you can search them: run "
-            f"`localcrag ingest --re-embed --collection NAME` for each. To go back: `localcrag models use {before}`."
-        )
+        reindex = "run `localcrag ingest --re-embed --collection NAME` for each"
+        why = f"Collections that were indexed with {before} must be re-indexed before you can search them"
+        say(f"{why}: {reindex}. To go back: `localcrag models use {before}`.")
     variable = f"LOCALCRAG_{role.upper()}"
     if variable in os.environ:
         say(f"The environment variable {variable} is set and overrides this choice. Remove it.")

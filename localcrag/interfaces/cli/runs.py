@@ -113,9 +113,8 @@ def _output(path: Path | None) -> Iterator[TextIO]:
         with path.open("w", encoding="utf-8") as file:
             yield file
     except OSError as error:
-        raise ReportError(
-            f"The runs could not be written to {path}: {error.strerror}. Choose another file with --output."
-        ) from error
+        why = f"The runs could not be written to {path}: {error.strerror}."
+        raise ReportError(f"{why} Choose another file with --output.") from error
 
 
 def _replay(parsed: argparse.Namespace, settings: Settings) -> None:
@@ -160,8 +159,8 @@ def _stats_lines(found: Aggregates) -> list[str]:
     if found.gaps:
         lines.append("questions that the documents alone did not answer, newest first:")
         lines += [f"  {gap.action:<9}  {gap.question}" for gap in found.gaps[:NEWEST_RUNS]]
-        if len(found.gaps) > NEWEST_RUNS:
-            lines.append(f"  and {len(found.gaps) - NEWEST_RUNS} more (--json lists all)")
+        more = len(found.gaps) - NEWEST_RUNS
+        lines += [f"  and {more} more (--json lists all)"] if more > 0 else []
     return lines
 
 

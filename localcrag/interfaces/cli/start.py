@@ -167,7 +167,7 @@ def _open(parsed: argparse.Namespace, settings: Settings) -> None:
     prepare_gradio(settings)
     from localcrag.interfaces.page.server.launch import launch
 
-    launch(settings, port=None, browser=True, window=True, instance=instance, handed=handed)
+    launch(settings, port=None, browser=True, own=instance, given=handed)
 
 
 def _quit(parsed: argparse.Namespace, settings: Settings) -> None:

@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,16 @@ from typing import Any
 import gradio as gr
 
 from localcrag.app import samples
+from localcrag.app.assembly import Assembly
 from localcrag.app.background import FolderWatcher
 from localcrag.app.collections.collections import Collections
 from localcrag.app.collections.copies import CollectionCopies
-from localcrag.app.collections.deletion import DocumentDeletion
 from localcrag.app.collections.folders import Folders
 from localcrag.app.collections.locator import TransferProgress
 from localcrag.app.tasks import Job
 from localcrag.app.uploads import FoundFiles, Uploads, UploadTask
 from localcrag.interfaces.page import renderers
+from localcrag.interfaces.page.chat.html import empty_chat
 from localcrag.interfaces.page.handlers import (
     LATEST,
     PARALLEL,
@@ -36,7 +38,7 @@ from localcrag.interfaces.page.handlers import (
     release_buttons,
     session,
 )
-from localcrag.interfaces.page.renderers import SERIAL, TEMPLATES
+from localcrag.interfaces.page.renderers import SERIAL, render
 from localcrag.interfaces.page.steady_blocks import fix_upload_leak
 from localcrag.records.errors import LocalcragError
 from localcrag.records.ingest import GoneFilePolicy
@@ -65,13 +67,9 @@ class WatchEvents:
     @renderers.or_message
     def shown(self, collection: str) -> str:
         """Return the state of a collection's watched folders."""
-        return TEMPLATES.get_template("documents/watched_folders.html").render(
-            states=self._folders.states(collection),
-            tasks={one.follows: one for one in self._uploads.items() if one.follows is not None},
-            collection=collection,
-            example=str(Path.home() / "Papers"),
-            moment=_local_time,
-        )
+        tasks = {one.follows: one for one in self._uploads.items() if one.follows is not None}
+        shown = {"states": self._folders.states(collection), "tasks": tasks, "example": str(Path.home() / "Papers")}
+        return render("documents/watched_folders.html", collection=collection, moment=_local_time, **shown)
 
     def look(self, collection: str, request: gr.Request) -> tuple[Any, Any]:
         """Return the current state of the folders, and the documents if they changed since the tab's last check."""
@@ -180,8 +178,7 @@ class TransferEvents:
             file.unlink(missing_ok=True)
 
 
-def _transfer_html(**values: Any) -> str:
-    return TEMPLATES.get_template("documents/transfer.html").render(values)
+_transfer_html = partial(render, "documents/transfer.html")
 
 
 def _file_name(collection: str) -> str:
@@ -240,18 +237,9 @@ def documents_html(collections: Collections, collection: str) -> str:
 class DocumentEvents:
     """The handlers for documents, uploads and collections; each takes and returns the values of components."""
 
-    def __init__(
-        self,
-        collections: Collections,
-        document_deletion: DocumentDeletion,
-        uploads: Uploads,
-        first_questions: Callable[[], str],
-        *,
-        copies: CollectionCopies,
-    ) -> None:
-        """Create the handlers; `first_questions` returns the first screen of a chat without turns, as HTML."""
-        self._collections, self._forgetting, self._copies = collections, document_deletion, copies
-        self._uploads, self._first_questions = uploads, first_questions
+    def __init__(self, assembly: Assembly, uploads: Uploads) -> None:
+        self._assembly, self._uploads = assembly, uploads
+        self._collections, self._forgetting = assembly.collections, assembly.document_deletion
         self._followers: list[object] = []
         self._shown_by_tab: Tabs[str] = Tabs()
         self._last_shown = ""
@@ -310,7 +298,7 @@ class DocumentEvents:
 
     def first_questions(self, where: str) -> Any:
         """Return the first screen of a chat without turns; skip if the tab shows a chat with turns."""
-        return gr.skip() if where else self._first_questions()
+        return gr.skip() if where else empty_chat(self._assembly)
 
     def follow(self, collection: str, request: gr.Request) -> Iterator[tuple[Any, ...]]:
         """Show the progress of uploads, and the documents whenever one was added, until all uploads have ended.
@@ -401,10 +389,10 @@ class DocumentEvents:
         elif event.what == "rename":
             self._collections.rename(collection, name)
         elif event.what == "copy":
-            list(self._copies.copy(collection, name))
+            list(self._assembly.collection_copies.copy(collection, name))
         elif event.what == "merge":
             name = str(event.name)
-            self._copies.merge(collection, name)
+            self._assembly.collection_copies.merge(collection, name)
         else:
             self._forgetting.delete_collection(collection)
             name = DEFAULT_COLLECTION

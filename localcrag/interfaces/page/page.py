@@ -16,7 +16,6 @@ from localcrag.app.uploads import Uploads
 from localcrag.interfaces.page import feedback, renderers, run_panel, source
 from localcrag.interfaces.page.chat.chat import ChatColumn, consent_question, unrestricted_line
 from localcrag.interfaces.page.chat.events import ChatComponents, ChatEvents
-from localcrag.interfaces.page.chat.html import empty_chat
 from localcrag.interfaces.page.documents import (
     DocumentEvents,
     DocumentsColumn,
@@ -99,10 +98,7 @@ def build(assembly: Assembly) -> App:
         places = ChatComponents(column, panel, listed, left, export, documents.collection, documents.listing)
         chats = ChatEvents(assembly, places)
         chats.wire(page)
-        document_events = DocumentEvents(
-            assembly.collections, assembly.document_deletion, uploads, lambda: empty_chat(assembly),
-            copies=assembly.collection_copies,
-        )  # fmt: skip
+        document_events = DocumentEvents(assembly, uploads)
         chooses = document_events.wire(page, documents, column.log, column.where)
         follows = WatchEvents(assembly.folders, uploads, keeper, document_events.listed)
         follows.wire(page, documents.following, documents.listing, documents.collection)

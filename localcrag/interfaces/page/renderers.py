@@ -40,6 +40,11 @@ TEMPLATES.globals |= {"page_name": page_name, "pages_in": page_count_in_words, "
 TEMPLATES.globals |= {"row_names": row_names, "also_named": aliases_in_words}
 
 
+def render(template: str, **values: object) -> str:
+    """Return a template of the page, filled in with `values`."""
+    return TEMPLATES.get_template(template).render(values)
+
+
 def title(text: str) -> str:
     """Return a column's title."""
     return Markup("<h2 class='lc-title'>{}</h2>").format(text)
@@ -89,9 +94,7 @@ def page_header() -> str:
     }
     regions = {"lc-left": _("Documents and chats"), "lc-middle": _("Chat"), "lc-right": _("How this was answered"),
                "lc-settings": _("Settings")}  # fmt: skip
-    return TEMPLATES.get_template("page_header.html").render(
-        keys=list(keys.items()), regions=regions, language=translation.language()
-    )
+    return render("page_header.html", keys=list(keys.items()), regions=regions, language=translation.language())
 
 
 def settings_head(*, reload: bool = False) -> str:
@@ -101,8 +104,8 @@ def settings_head(*, reload: bool = False) -> str:
     """
     tabs = {"answers": _("Answers"), "web": _("Web"), "models": _("Models"), "data": _("Data"),
             "questions": _("Questions"), "labels": _("Feedback")}  # fmt: skip
-    return TEMPLATES.get_template("settings/head.html").render(
-        tabs=tabs, languages=translation.LANGUAGES, language=translation.language(), anew=reload
+    return render(
+        "settings/head.html", tabs=tabs, languages=translation.LANGUAGES, language=translation.language(), anew=reload
     )
 
 
@@ -128,7 +131,8 @@ def documents(
     `index_errors` the reason why its index file could not be written, and `problem` the reason why it cannot be listed.
     """
     inside = Counter(folder for document in items for folder in parent_folders(document.name))
-    return TEMPLATES.get_template("documents/documents.html").render(
+    return render(
+        "documents/documents.html",
         documents=items,
         foreign=foreign,
         place=place,
@@ -157,22 +161,13 @@ def uploads(items: Sequence[UploadTask], text: str | None = None, deleted: Seque
 
     `text` is a message above it. Documents that were just `deleted` get a button to remove their quotations.
     """
-    words = {
-        IngestStatus.ADDED: _("added"),
-        IngestStatus.UPDATED: _("updated"),
-        IngestStatus.UNCHANGED: _("already there"),
-        IngestStatus.UNPACKED: _("unpacked"),
-    }
+    words = {IngestStatus.ADDED: _("added"), IngestStatus.UPDATED: _("updated")}
+    words |= {IngestStatus.UNCHANGED: _("already there"), IngestStatus.UNPACKED: _("unpacked")}
     items = [one for one in items if one.follows is None]
-    return TEMPLATES.get_template("documents/uploads.html").render(
-        items=items[::-1],
-        message=text,
-        deleted=deleted,
-        open=sum(one.open for one in items if not one.recognises),
-        recognising=any(one.open for one in items if one.recognises),
-        words=words,
-        done=[one for one in items if one.state is TaskState.DONE and not one.recognises],
-    )
+    added = [one for one in items if not one.recognises]
+    state = {"open": sum(one.open for one in added), "done": [one for one in added if one.state is TaskState.DONE]}
+    state["recognising"] = any(one.open for one in items if one.recognises)
+    return render("documents/uploads.html", items=items[::-1], message=text, deleted=deleted, words=words, **state)
 
 
 def forgotten_message(done: ErasureReport) -> str:
@@ -194,12 +189,9 @@ def forgotten_message(done: ErasureReport) -> str:
 def chats(items: Sequence[Chat], collection: str, words: str = "") -> str:
     """Return the list of chats: those of a collection first; `words` are the search words, if any."""
     forms = [(form.value, name) for form, name in zip(ExportForm, ("Markdown", "JSON", "HTML"), strict=True)]
-    return TEMPLATES.get_template("chat/chats.html").render(
-        chats=[chat for chat in items if chat.collection == collection],
-        others=[chat for chat in items if chat.collection != collection],
-        words=words,
-        forms=forms,
-    )
+    own = [chat for chat in items if chat.collection == collection]
+    others = [chat for chat in items if chat.collection != collection]
+    return render("chat/chats.html", chats=own, others=others, words=words, forms=forms)
 
 
 def gaps(found: Sequence[KnowledgeGap], texts: Mapping[str, tuple[str, str | None]]) -> str:
@@ -210,6 +202,4 @@ def gaps(found: Sequence[KnowledgeGap], texts: Mapping[str, tuple[str, str | Non
     """
     shown = [(gap, *texts.get(gap.answered_by or "", (None, None))) for gap in found[:GAPS_SHOWN]]
     several = len({gap.collection for gap in found}) > 1
-    return TEMPLATES.get_template("settings/gaps.html").render(
-        gaps=shown, several=several, more=len(found) - len(shown)
-    )
+    return render("settings/gaps.html", gaps=shown, several=several, more=len(found) - len(shown))

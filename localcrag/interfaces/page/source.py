@@ -13,7 +13,7 @@ import gradio as gr
 
 from localcrag.app.assembly import Assembly
 from localcrag.interfaces.page.handlers import QUEUED
-from localcrag.interfaces.page.renderers import SERIAL, TEMPLATES
+from localcrag.interfaces.page.renderers import SERIAL, render
 from localcrag.records.documents import PagePicture
 from localcrag.records.enums import Origin
 from localcrag.records.errors import UnknownDocument, UnknownRun
@@ -125,10 +125,9 @@ def wire(assembly: Assembly, source: gr.HTML, collection: gr.Dropdown) -> None:
         dpi = min(max(int(event.dpi), MIN_DPI), MAX_DPI)
         view = _view(assembly, shown, event, dpi)
         picture = view.picture
-        return TEMPLATES.get_template("panel/source.html").render(
-            view=view, made=next(SERIAL), dpi=dpi, usual=DEFAULT_DPI, farther=MIN_DPI, closer=MAX_DPI,
-            png=base64.b64encode(picture.png).decode() if picture else "",
-        )  # fmt: skip
+        png = base64.b64encode(picture.png).decode() if picture else ""
+        scale = {"dpi": dpi, "usual": DEFAULT_DPI, "farther": MIN_DPI, "closer": MAX_DPI}
+        return render("panel/source.html", view=view, made=next(SERIAL), png=png, **scale)
 
     source.select(show, [collection], [source], **QUEUED)
 
@@ -152,12 +151,8 @@ def _view(assembly: Assembly, collection: str, event: Any, dpi: int) -> SourceVi
         )  # fmt: skip
         return replace(view, rows=rows)
     except UnknownDocument:
-        return SourceView(
-            title=name,
-            rows=rows,
-            parts=_marked(passage.text, cited or kept),
-            note=_("This document is no longer in the collection. This is the text that was read from it."),
-        )
+        note = _("This document is no longer in the collection. This is the text that was read from it.")
+        return SourceView(title=name, rows=rows, parts=_marked(passage.text, cited or kept), note=note)
 
 
 def cited_texts(run: Run, passage: GradedPassage, n: int) -> list[str]:
@@ -216,14 +211,9 @@ def web_view(passage: GradedPassage, sought: list[str]) -> SourceView:
     """Return the view of a web result. Its address becomes a link only if it is a web address (http, https)."""
     address = urlsplit(passage.url or "")
     link = passage.url or "" if address.scheme in {"http", "https"} and address.hostname else ""
-    return SourceView(
-        title=passage.title or passage.url or "",
-        parts=_marked(passage.text, sought),
-        url=link,
-        host=address.hostname or "",
-        dated=passage.dated,
-        note=_("This is what the search server sent; the page itself was not fetched."),
-    )
+    title, parts = passage.title or passage.url or "", _marked(passage.text, sought)
+    note, host = _("This is what the search server sent; the page itself was not fetched."), address.hostname or ""
+    return SourceView(title=title, parts=parts, url=link, host=host, dated=passage.dated, note=note)
 
 
 def _marked(text: str, sought: list[str]) -> tuple[tuple[str, bool], ...]:

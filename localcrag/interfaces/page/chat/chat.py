@@ -21,7 +21,7 @@ from localcrag.app.chats import AnswerJob
 from localcrag.interfaces.page import feedback, run_panel
 from localcrag.interfaces.page.chat.html import empty_chat, turn_html, turns_html
 from localcrag.interfaces.page.handlers import escaped_message
-from localcrag.interfaces.page.renderers import TEMPLATES
+from localcrag.interfaces.page.renderers import render
 from localcrag.records.documents import Document
 from localcrag.records.enums import Preset
 from localcrag.records.errors import LocalcragError, UnknownRun
@@ -100,24 +100,16 @@ class Scope:
 def scope_html(restriction: Restriction, documents: Sequence[Document], *, form: bool = False) -> str:
     """Return the line, with its `form` if it is open; `documents` are all documents of the collection."""
     folders = _sorted(folder for one in documents for name in one.names for folder in parent_folders(name))
-    offered = (
-        ("folders", _("Folders"), folders),
-        ("tags", _("Tags"), _sorted(tag for one in documents for tag in one.tags)),
-        ("kinds", _("Kinds"), _sorted(one.kind for one in documents)),
-    )
+    tags, kinds = _sorted(tag for one in documents for tag in one.tags), _sorted(one.kind for one in documents)
+    offered = (("folders", _("Folders"), folders), ("tags", _("Tags"), tags), ("kinds", _("Kinds"), kinds))
     lists = {"documents": (_("Documents"), list(restriction.documents))}
     for name, label, there in offered:
         # Values that are chosen are offered even if no document has them any more: else they could not be unchecked.
         lists[name] = label, [*dict.fromkeys([*getattr(restriction, name), *there[:MAX_OFFERED]])]
-    return TEMPLATES.get_template("chat/scope.html").render(
-        restriction=restriction,
-        words=restriction.in_words(),
-        chosen={name: set(getattr(restriction, name)) for name in lists},
-        number=sum(restriction.allows(one) for one in documents),
-        of=len(documents),
-        form=form,
-        lists=lists,
-    )
+    chosen = {name: set(getattr(restriction, name)) for name in lists}
+    counts = {"number": sum(restriction.allows(one) for one in documents), "of": len(documents)}
+    shown = {"restriction": restriction, "words": restriction.in_words(), "form": form}
+    return render("chat/scope.html", chosen=chosen, lists=lists, **counts, **shown)
 
 
 def unrestricted_line() -> str:
@@ -198,13 +190,9 @@ class View:
 
     def values(self) -> tuple[Any, ...]:
         """Return the values for the components of `ChatColumn.outputs`."""
-        return (
-            str(self.chat_id or ""),
-            *(gr.skip() if value is None else value for value in (self.log, self.live, self.panel)),
-            gr.update(visible=not self.busy),
-            gr.update(visible=self.busy),
-            *card_values(self.proposed),
-        )
+        shown = (gr.skip() if value is None else value for value in (self.log, self.live, self.panel))
+        buttons = gr.update(visible=not self.busy), gr.update(visible=self.busy)
+        return str(self.chat_id or ""), *shown, *buttons, *card_values(self.proposed)
 
 
 def preset_choices() -> list[tuple[str, str]]:
@@ -219,11 +207,8 @@ def preset_name(preset: Preset) -> str:
 
 def llm_choices(assembly: Assembly) -> list[tuple[str, str]]:
     """Return the installed language models, as label and value; the first is the model in the settings."""
-    there = [model.name for model in assembly.library.language_models(ModelState.PRESENT)]
-    return [
-        (_("%(name)s (settings)", name=short_name(assembly.settings.llm)), ""),
-        *((short_name(name), name) for name in there),
-    ]
+    there = [(short_name(model.name), model.name) for model in assembly.library.language_models(ModelState.PRESENT)]
+    return [(_("%(name)s (settings)", name=short_name(assembly.settings.llm)), ""), *there]
 
 
 def available_choices(assembly: Assembly, shown: Chat | None = None) -> tuple[list[str], list[tuple[str, str]]]:
@@ -241,14 +226,10 @@ def opened_view(assembly: Assembly, chat_id: int | None, answering: AnswerJob | 
 
     With `whole`, all finished turns are shown, otherwise the newest ones.
     """
-    turns = _finished_turns(assembly, chat_id, answering)
-    return View(
-        chat_id=chat_id,
-        log=_render_log(assembly, turns, whole=whole, empty=answering is None),
-        live=turn_html(answering.turn, None, busy=_(LOADING)) if answering else "",
-        panel=last_panel(assembly, turns),
-        busy=answering is not None,
-    )
+    turns, busy = _finished_turns(assembly, chat_id, answering), answering is not None
+    log = _render_log(assembly, turns, whole=whole, empty=not busy)
+    live = turn_html(answering.turn, None, busy=_(LOADING)) if answering else ""
+    return View(chat_id=chat_id, log=log, live=live, panel=last_panel(assembly, turns), busy=busy)
 
 
 def log_html(assembly: Assembly, chat_id: int | None, answering: AnswerJob | None, *, whole: bool) -> str:
@@ -271,13 +252,8 @@ def follow_answer(assembly: Assembly, answering: AnswerJob, whole: Callable[[], 
                 busy = activity(event) or busy
                 panel = panel or changes_panel(event)
                 waiting = event.query if isinstance(event, QueryProposed) else None
-            yield View(
-                chat_id=chat_id,
-                live=turn_html(answering.turn, run, busy=busy),
-                panel=run_panel.panel(run, busy) if panel else None,
-                busy=True,
-                proposed=waiting,
-            )
+            live, shown = turn_html(answering.turn, run, busy=busy), run_panel.panel(run, busy) if panel else None
+            yield View(chat_id=chat_id, live=live, panel=shown, busy=True, proposed=waiting)
     except LocalcragError as error:
         gr.Warning(escaped_message(error), duration=None, title=_("This did not work"))
     turns = assembly.chats.turns(chat_id)

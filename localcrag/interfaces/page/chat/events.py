@@ -25,7 +25,7 @@ from localcrag.interfaces.page.handlers import (
     release_buttons,
     session,
 )
-from localcrag.interfaces.page.renderers import TEMPLATES
+from localcrag.interfaces.page.renderers import render
 from localcrag.records.enums import Preset
 from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.records.run import Chat
@@ -172,13 +172,10 @@ class ChatEvents:
             return *self._show(None, request), *kept
         # Another tab may have created or deleted the chat's collection or model, so they are always among the choices.
         collections, llms = chat.available_choices(self._assembly, opened)
-        return (
-            *self._show(opened.id, request),
-            gr.update(choices=collections, value=opened.collection),
-            opened.preset or "",
-            gr.update(choices=llms, value=opened.llm or ""),
-            *chat.scope_values(self._assembly, opened.collection, opened.restriction),
-        )
+        collection = gr.update(choices=collections, value=opened.collection)
+        chosen = collection, opened.preset or "", gr.update(choices=llms, value=opened.llm or "")
+        scope = chat.scope_values(self._assembly, opened.collection, opened.restriction)
+        return *self._show(opened.id, request), *chosen, *scope
 
     def follow(self, request: gr.Request) -> Iterator[Values]:
         """Show the answer that was in progress when the tab opened the chat, until it ends or the tab leaves the chat.
@@ -268,7 +265,7 @@ class ChatEvents:
     def left(self) -> str:
         """Return the line on what has left this computer, and whether the models are unloaded."""
         away, line = self._assembly.models.any_unloaded(), egress.summary_line(self._assembly.egress.summary())
-        return TEMPLATES.get_template("documents/unloaded.html").render(line=line, away=away)
+        return render("documents/unloaded.html", line=line, away=away)
 
     def rename(self, collection: str, event: gr.EventData) -> str:
         """Give a chat another title."""

@@ -24,7 +24,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from localcrag.app import samples
 from localcrag.app.assembly import Assembly
 from localcrag.app.egress import may_leave, outgoing
-from localcrag.interfaces.page.renderers import TEMPLATES, or_message
+from localcrag.interfaces.page.renderers import or_message, render
 from localcrag.records.enums import Action, Origin, Skill
 from localcrag.records.models import ModelState
 from localcrag.records.passages import Evidence, Source
@@ -134,14 +134,9 @@ def _write_citation(_: Any, tokens: list[Any], at: int, options: Any, about: Map
     piece: Evidence = about["known"][number]
     source: Source = about["sources"][piece.source]
     run_id, where = about["run"].run_id, _evidence_place(piece, source)
-    return _CHIP.format(
-        run=run_id,
-        n=number,
-        place=where,
-        text=piece.text,
-        source=json.dumps({"run_id": run_id, "n": number}),
-        label=gettext("Source %(number)s: %(place)s", number=number, place=where),
-    )
+    shown = json.dumps({"run_id": run_id, "n": number})
+    label = gettext("Source %(number)s: %(place)s", number=number, place=where)
+    return _CHIP.format(run=run_id, n=number, place=where, text=piece.text, source=shown, label=label)
 
 
 def _evidence_place(piece: Evidence, source: Source) -> str:
@@ -179,7 +174,8 @@ def empty_chat(assembly: Assembly) -> str:
     counts = {name: len(assembly.collections.documents(name)) for name in own}
     llm = assembly.settings.llm
     missing = assembly.library.language_models(ModelState.MISSING)
-    return TEMPLATES.get_template("chat/empty_chat.html").render(
+    return render(
+        "chat/empty_chat.html",
         documents=bool(elsewhere) or any(counts.values()),
         samples=counts.get(samples.COLLECTION, 0),
         sample_documents=len(list(samples.DOCUMENTS.iterdir())),
@@ -209,7 +205,8 @@ def turn_html(turn: ChatTurn, run: Run | None, *, labels: bool | None = None, bu
     """Return a turn; `labels` is the user's label of its answer, `busy` the current activity while it is answered."""
     written = run.answer if run and turn.state is TurnState.ASKED else turn.answer
     return Markup(  # noqa: S704 - the templates escape
-        TEMPLATES.get_template("chat/turn.html").render(
+        render(
+            "chat/turn.html",
             turn=turn,
             state=turn.state.value,
             live=busy is not None,
@@ -250,7 +247,7 @@ def turns_html(
 
     `runs`, and the labels of their answers (`labels`), are keyed by run id.
     """
-    before = TEMPLATES.get_template("chat/earlier_turns.html").render(number=earlier) if earlier else ""
+    before = render("chat/earlier_turns.html", number=earlier) if earlier else ""
     return Markup(before) + Markup("").join(  # noqa: S704 - the templates escape
         turn_html(turn, runs.get(turn.run_id or ""), labels=labels.get(turn.run_id or "")) for turn in turns
     )

@@ -6,7 +6,7 @@ screen is opened.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gradio as gr
@@ -70,15 +70,9 @@ def preset_choice(
     settings: CollectionSettings, past: PastQuestions, page: gr.Blocks, in_force: LiveFields, collection: gr.Dropdown
 ) -> None:
     """Create the choice of the preset, which applies to the collection that is shown, from the next question on."""
-    choice = gr.Dropdown(
-        [(preset_name(preset), preset.value) for preset in Preset],
-        value=settings.preset().value,
-        label=_("Preset of this collection"),
-        info=_(PRESETS[settings.preset()].purpose),
-        interactive=True,
-        filterable=False,
-        elem_id="lc-preset",
-    )
+    presets, info = [(preset_name(preset), preset.value) for preset in Preset], _(PRESETS[settings.preset()].purpose)
+    how: dict[str, Any] = {"interactive": True, "filterable": False, "elem_id": "lc-preset"}
+    choice = gr.Dropdown(presets, value=settings.preset().value, label=_("Preset of this collection"), info=info, **how)
     effect = gr.HTML("", elem_id="lc-preset-effect")
 
     def use(name: str, of: str) -> tuple[Any, Any]:
@@ -87,24 +81,19 @@ def preset_choice(
             # Gradio may report the same choice twice; the effect that the first one showed must stay.
             return gr.skip(), gr.skip()
         settings.set_preset(Preset(name), of)
-        text = " ".join(
-            part for part in (describe_limits(past, of), describe_changes(past, before, Preset(name), of)) if part
-        )
+        text = f"{describe_limits(past, of)} {describe_changes(past, before, Preset(name), of)}".rstrip()
         return gr.Dropdown(info=_(PRESETS[Preset(name)].purpose)), renderers.message(text)
 
     def chosen(of: str) -> tuple[Any, Any]:
-        preset = settings.preset(of)
-        return gr.Dropdown(value=preset.value, info=_(PRESETS[preset].purpose)), renderers.message(
-            describe_limits(past, of)
-        )
+        preset, text = settings.preset(of), renderers.message(describe_limits(past, of))
+        return gr.Dropdown(value=preset.value, info=_(PRESETS[preset].purpose)), text
 
     def chosen_since(of: str, shown: str) -> tuple[Any, Any]:
         return (gr.skip(), gr.skip()) if settings.preset(of).value == shown else chosen(of)
 
     choice.input(use, [choice, collection], [choice, effect], **LATEST)
     # Another tab, or `localcrag presets use`, may have chosen a preset since.
-    at = [page.load, collection.change]
-    gr.on(at, chosen, [collection], [choice, effect], **LATEST)
+    gr.on([page.load, collection.change], chosen, [collection], [choice, effect], **LATEST)
     in_force.then(chosen_since, [collection, choice], [choice, effect])
 
 
@@ -114,10 +103,9 @@ def describe_limits(past: PastQuestions, collection: str) -> str:
         rules = past.rules(collection)
     except LocalcragError as error:
         return str(error)
+    limits = {"upper": format_decimals(rules.upper), "lower": format_decimals(rules.lower)}
     return _(
-        "A passage counts as correct at a relevance of %(upper)s or more, and as incorrect below %(lower)s.",
-        upper=format_decimals(rules.upper),
-        lower=format_decimals(rules.lower),
+        "A passage counts as correct at a relevance of %(upper)s or more, and as incorrect below %(lower)s.", **limits
     )
 
 
@@ -153,10 +141,8 @@ POLICIES = {
     Policy.RATIO: gettext_noop("the share of relevant passages decides"),
     Policy.COUNT: gettext_noop("two correct passages are needed"),
 }
-REFINERS = {
-    RefinerKind.STRIPS: gettext_noop("the reranker"),
-    RefinerKind.LLM: gettext_noop("the language model (needs a capable one)"),
-}
+REFINERS = {RefinerKind.STRIPS: gettext_noop("the reranker")}
+REFINERS[RefinerKind.LLM] = gettext_noop("the language model (needs a capable one)")
 CONFLICT_RULES = {
     ConflictRule.SHOW_BOTH: gettext_noop("both"),
     ConflictRule.DOCUMENTS: gettext_noop("the documents"),
@@ -166,52 +152,33 @@ CONFLICT_RULES = {
 }
 
 
+def choices(labels: Mapping[Any, str]) -> list[tuple[str, str]]:
+    """Return the members of an enumeration to choose from, as label and value, given their labels in English."""
+    return [(_(label), member.value) for member, label in labels.items()]
+
+
 def answer_settings(in_use: CurrentSettings, in_force: LiveFields) -> gr.Dropdown:
     """Create the fields for the steps of answering; return the policy field."""
     settings = in_use.now
+    controls: dict[str, Any] = {}
     with gr.Column(elem_id="lc-how"):
-        policy = gr.Dropdown(
-            [(_("set by the preset"), ""), *((_(label), rule.value) for rule, label in POLICIES.items())],
-            value=_field_value(settings, "policy"),
-            label=_("When the documents are enough"),
-            filterable=False,
-        )
-        controls: dict[str, Any] = {
-            "policy": policy,
-            "strictness": gr.Radio(
-                [(_(label), kind.value) for kind, label in STRICTNESS.items()],
-                value=settings.strictness.value,
-                label=_("Sentences of the answer that the sources do not fully support"),
-            ),
-            "retry": gr.Checkbox(
-                settings.retry, label=_("Search again in other words if the first passages are not enough")
-            ),
-            "refiner": gr.Radio(
-                [(_(label), kind.value) for kind, label in REFINERS.items()],
-                value=settings.refiner.value,
-                label=_("Sentences are picked by"),
-            ),
-            "strip_mode": gr.Dropdown(
-                [(_(mode.value), mode.value) for mode in StripMode],
-                value=settings.strip_mode.value,
-                label=_("How passages are split"),
-                filterable=False,
-            ),
-            "time_budget": gr.Number(
-                settings.time_budget,
-                minimum=0,
-                label=_("Time limit per question in seconds (0: none)"),
-                info=_("For slow machines: steps that do not fit are skipped, and the answer says which."),
-            ),
-        }
-    controls["conflict_rule"] = gr.Dropdown(
-        [(_(label), rule.value) for rule, label in CONFLICT_RULES.items()],
-        value=settings.conflict_rule.value,
-        label=_("Where documents and web disagree, use"),
-        interactive=True,
-        filterable=False,
-        elem_id="lc-conflict-rule",
-    )
+        policies, label = [(_("set by the preset"), ""), *choices(POLICIES)], _("When the documents are enough")
+        policy = gr.Dropdown(policies, value=_field_value(settings, "policy"), label=label, filterable=False)
+        controls["policy"] = policy
+        label = _("Sentences of the answer that the sources do not fully support")
+        controls["strictness"] = gr.Radio(choices(STRICTNESS), value=settings.strictness.value, label=label)
+        label = _("Search again in other words if the first passages are not enough")
+        controls["retry"] = gr.Checkbox(settings.retry, label=label)
+        label = _("Sentences are picked by")
+        controls["refiner"] = gr.Radio(choices(REFINERS), value=settings.refiner.value, label=label)
+        modes, label = [(_(mode.value), mode.value) for mode in StripMode], _("How passages are split")
+        controls["strip_mode"] = gr.Dropdown(modes, value=settings.strip_mode.value, label=label, filterable=False)
+        label = _("Time limit per question in seconds (0: none)")
+        info = _("For slow machines: steps that do not fit are skipped, and the answer says which.")
+        controls["time_budget"] = gr.Number(settings.time_budget, minimum=0, label=label, info=info)
+    rule, label = settings.conflict_rule.value, _("Where documents and web disagree, use")
+    how: dict[str, Any] = {"interactive": True, "filterable": False, "elem_id": "lc-conflict-rule"}
+    controls["conflict_rule"] = gr.Dropdown(choices(CONFLICT_RULES), value=rule, label=label, **how)
     for name, control in controls.items():
         in_force.add(control, _reader(in_use, name))
         # Only the last value counts, even if an earlier digit of a number is still being saved.

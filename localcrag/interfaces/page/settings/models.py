@@ -14,7 +14,7 @@ from localcrag.app.models.hardware import memory
 from localcrag.app.models.library import ModelInstaller
 from localcrag.interfaces.page import renderers
 from localcrag.interfaces.page.handlers import LATEST, PARALLEL, release_buttons
-from localcrag.interfaces.page.renderers import TEMPLATES
+from localcrag.interfaces.page.renderers import render
 from localcrag.interfaces.page.settings.answers import LiveFields
 from localcrag.records.errors import LocalcragError
 from localcrag.records.models import ModelRole
@@ -32,27 +32,22 @@ class ModelsTab:
         self.listing = gr.HTML("", elem_id="lc-models", js_on_load=script)
         with gr.Accordion(_("Models on your own server"), open=False, elem_id="lc-servers"):
             with gr.Row():
-                words = _("Ollama, LM Studio, llama-server, vLLM and others. Leave it empty to look on this computer.")
-                address = gr.Textbox(
-                    label=_("Address of the server"), placeholder="http://127.0.0.1:11434", elem_id="lc-server-address",
-                    info=words,
-                )  # fmt: skip
-                key = gr.Textbox(
-                    label=_("API key (optional)"), type="password", elem_id="lc-server-key",
-                    info=_("Stored in a file that only you can read, and sent only to this server."),
-                )  # fmt: skip
+                info = _("Ollama, LM Studio, llama-server, vLLM and others. Leave it empty to look on this computer.")
+                label, example = _("Address of the server"), "http://127.0.0.1:11434"
+                address = gr.Textbox(label=label, placeholder=example, info=info, elem_id="lc-server-address")
+                info = _("Stored in a file that only you can read, and sent only to this server.")
+                label = _("API key (optional)")
+                key = gr.Textbox(label=label, type="password", info=info, elem_id="lc-server-key")
             look = gr.Button(_("Find models"), size="sm", elem_id="lc-server-look")
             report = gr.HTML("", elem_id="lc-server-report")
         with gr.Row():
-            threads = gr.Number(
-                assembly.settings.threads, minimum=0, maximum=1024, precision=0, label=_("Threads"),
-                info=_("0: one per core. Applies at once; the models are reloaded."), elem_id="lc-threads",
-            )  # fmt: skip
-            window = gr.Number(
-                assembly.settings.context_tokens, minimum=512, precision=0, elem_id="lc-window",
-                label=_("Context window of the language model, in tokens"),
-                info=_("Prompt plus answer. A larger window needs more memory."),
-            )  # fmt: skip
+            label, info = _("Threads"), _("0: one per core. Applies at once; the models are reloaded.")
+            how: dict[str, Any] = {"minimum": 0, "maximum": 1024, "precision": 0, "elem_id": "lc-threads"}
+            threads = gr.Number(assembly.settings.threads, label=label, info=info, **how)
+            label = _("Context window of the language model, in tokens")
+            info = _("Prompt plus answer. A larger window needs more memory.")
+            how = {"minimum": 512, "precision": 0, "elem_id": "lc-window"}
+            window = gr.Number(assembly.settings.context_tokens, label=label, info=info, **how)
         gr.on([look.click, address.submit], self.look, [address, key], [self.listing, key, report], **LATEST)
         done = self.listing.input(self.do, None, [self.listing], **PARALLEL)
         self.wire(done)
@@ -73,7 +68,8 @@ class ModelsTab:
         """Return the current list of models."""
         assembly = self._assembly
         settings, models = assembly.settings, assembly.library.models()
-        return TEMPLATES.get_template("settings/models.html").render(
+        return render(
+            "settings/models.html",
             models=models,
             sets=assembly.library.manifest.sets,
             in_use={settings.llm, settings.relevance, settings.embedder},

@@ -15,7 +15,7 @@ import gradio as gr
 from localcrag.app.assembly import Assembly
 from localcrag.interfaces.page import feedback, renderers
 from localcrag.interfaces.page.handlers import PARALLEL, PRIVATE
-from localcrag.interfaces.page.renderers import TEMPLATES
+from localcrag.interfaces.page.renderers import render
 from localcrag.interfaces.page.settings.answers import LiveFields, answer_settings, preset_choice
 from localcrag.interfaces.page.settings.models import ModelsTab
 from localcrag.interfaces.page.settings.storage import StorageSettings, web_settings
@@ -77,7 +77,7 @@ class SettingsScreen:
                 explorer = ThresholdExplorer(in_use, assembly.past_questions, assembly.calibrations)
                 explorer.wire(policy, collection)
             with _tab("web"):
-                web_settings(in_use, own, assembly.web, in_force, collection)
+                web_settings(assembly, in_force, collection)
             with _tab("models"):
                 self.models = ModelsTab(assembly, script, in_force)
             with _tab("data"):
@@ -110,7 +110,7 @@ class SettingsScreen:
         assembly = self._assembly
         try:
             found = assembly.past_questions.aggregates()
-            figures = TEMPLATES.get_template("settings/all_questions.html").render(found=found)
+            figures = render("settings/all_questions.html", found=found)
             return figures, feedback.gaps(assembly), feedback.label_lists(assembly), self.storage.listed()
         except LocalcragError as error:
             return renderers.message(str(error)), "", "", self.storage.listed()

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 
 from localcrag.app import egress
 from localcrag.app.assembly import Assembly
-from localcrag.app.collections.settings import CollectionSettings
 from localcrag.app.egress import describe_outgoing, may_leave, outgoing
 from localcrag.app.health import CheckState, search_server
-from localcrag.app.shared_state import CurrentSettings
-from localcrag.app.web_search import Web
 from localcrag.interfaces.page import renderers
 from localcrag.interfaces.page.handlers import PRIVATE, release_buttons
-from localcrag.interfaces.page.renderers import TEMPLATES
+from localcrag.interfaces.page.renderers import render
 from localcrag.interfaces.page.settings.answers import LiveFields
 from localcrag.interfaces.page.steady_blocks import fix_upload_leak
 from localcrag.records.enums import WebMode
@@ -67,7 +65,8 @@ class StorageSettings:
         """
         assembly, collections = self._assembly, self._assembly.collections
         folder, names, servers = assembly.settings.data_dir.absolute(), collections.names(), outgoing(assembly)
-        return TEMPLATES.get_template("settings/storage.html").render(
+        return render(
+            "settings/storage.html",
             folder=folder,
             models=assembly.library.models_dir,
             counts=[
@@ -114,60 +113,40 @@ MODES = [
 FIXED = gettext_noop("Set for all collections by LOCALCRAG_WEB or settings.json; it cannot be changed here.")
 
 
-def web_settings(
-    in_use: CurrentSettings,
-    collection_settings: CollectionSettings,
-    web: Web,
-    in_force: LiveFields,
-    collection: gr.Dropdown,
-) -> None:
+def web_settings(assembly: Assembly, in_force: LiveFields, collection: gr.Dropdown) -> None:
     """Create the part of the settings for setting and testing the SearXNG server, and connect it."""
+    in_use, own = assembly.current_settings, assembly.collection_settings
     settings, fixed = in_use.now, "web" in in_use.now.model_fields_set
     with gr.Column(elem_id="lc-web"):
-        url = gr.Textbox(
-            settings.searxng_url or "",
-            label=_("Address of your SearXNG"),
-            placeholder="http://127.0.0.1:8080",
-            info=_("Used only if your documents are not enough. Leave it empty to never search the web."),
-        )
-        mode = gr.Radio(
-            [(_(label), value) for label, value in MODES],
-            value=collection_settings.web_mode().value,
-            label=_("Web search for this collection"),
-            info=_(FIXED) if fixed else None,
-            interactive=not fixed,
-            elem_id="lc-web-mode",
-        )
-        terms = gr.Textbox(
-            "\n".join(settings.web_never_terms),
-            label=_("Never send"),
-            info=_("One term per line. Words that contain a term are removed from every query."),
-            lines=2,
-            max_lines=8,
-            elem_id="lc-web-terms",
-        )
+        label, placeholder = _("Address of your SearXNG"), "http://127.0.0.1:8080"
+        info = _("Used only if your documents are not enough. Leave it empty to never search the web.")
+        url = gr.Textbox(settings.searxng_url or "", label=label, placeholder=placeholder, info=info)
+        label, active = _("Web search for this collection"), own.web_mode().value
+        how: dict[str, Any] = {"info": _(FIXED) if fixed else None, "interactive": not fixed, "elem_id": "lc-web-mode"}
+        mode = gr.Radio([(_(name), value) for name, value in MODES], value=active, label=label, **how)
+        never, label = "\n".join(settings.web_never_terms), _("Never send")
+        info = _("One term per line. Words that contain a term are removed from every query.")
+        terms = gr.Textbox(never, label=label, info=info, lines=2, max_lines=8, elem_id="lc-web-terms")
         test = gr.Button(_("Save and test"), size="sm")
         report = gr.HTML("", elem_id="lc-web-report")
 
     def save(address: str, chosen: str, never: str, of: str) -> str:
-        entered = {
-            "searxng_url": address.strip() or None,
-            "web_never_terms": tuple(line.strip() for line in never.splitlines() if line.strip()),
-        }
+        terms = tuple(line.strip() for line in never.splitlines() if line.strip())
+        entered = {"searxng_url": address.strip() or None, "web_never_terms": terms}
         changes = {name: value for name, value in entered.items() if value != getattr(in_use.now, name)}
         try:
             if changes:
                 in_use.change(**changes)
             if not fixed:
                 # Store the mode even if it is already active: a preset chosen later must not change it.
-                collection_settings.set_web_mode(WebMode(chosen), of)
+                own.set_web_mode(WebMode(chosen), of)
         except LocalcragError as error:
             return renderers.message(str(error))
-        finding = search_server(in_use.now, web)
+        finding = search_server(in_use.now, assembly.web)
         signs = {CheckState.OK: _("Works:"), CheckState.OFF: _("Off:"), CheckState.FAILED: _("Does not work.")}
         return renderers.message(f"{signs[finding.state]} {finding.detail}")
 
     test.click(save, [url, mode, terms, collection], [report], api_visibility="private")
     in_force.add(url, lambda _: in_use.now.searxng_url or "")
-    in_force.add(mode, lambda of: collection_settings.web_mode(of).value)
+    in_force.add(mode, lambda of: own.web_mode(of).value)
     in_force.add(terms, lambda _: "\n".join(in_use.now.web_never_terms))

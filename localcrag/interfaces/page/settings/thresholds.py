@@ -12,8 +12,8 @@ from localcrag.app.feedback import PastQuestions
 from localcrag.app.shared_state import CurrentSettings
 from localcrag.interfaces.page import renderers
 from localcrag.interfaces.page.handlers import PRIVATE
-from localcrag.interfaces.page.renderers import TEMPLATES
-from localcrag.interfaces.page.settings.answers import POLICIES
+from localcrag.interfaces.page.renderers import render
+from localcrag.interfaces.page.settings.answers import POLICIES, choices
 from localcrag.records.enums import Policy
 from localcrag.records.errors import LocalcragError
 from localcrag.records.passages import Thresholds, grade
@@ -53,27 +53,16 @@ def exploration(found: Exploration) -> str:
     then, now = found.then, found.now
     highest = max((bar.number for bar in found.histogram), default=0) or 1
     # The lower threshold's label ends at its line, and the upper one's begins at its line, so they never overlap.
-    marks = [
-        *(
-            ThresholdMark(_("now"), before, now=True)
-            for before, after in ((now.lower, then.lower), (now.upper, then.upper))
-            if before != after
-        ),
-        ThresholdMark(_("lower"), then.lower, anchor="end" if then.lower > LABEL_ROOM else "start"),
-        ThresholdMark(_("upper"), then.upper, anchor="start" if then.upper < 1 - LABEL_ROOM else "end"),
-    ]
+    pairs = ((now.lower, then.lower), (now.upper, then.upper))
+    marks = [ThresholdMark(_("now"), before, now=True) for before, after in pairs if before != after]
+    marks.append(ThresholdMark(_("lower"), then.lower, anchor="end" if then.lower > LABEL_ROOM else "start"))
+    marks.append(ThresholdMark(_("upper"), then.upper, anchor="start" if then.upper < 1 - LABEL_ROOM else "end"))
     middles = [(bar.low + bar.high) / 2 for bar in found.histogram if bar.number]
-    return TEMPLATES.get_template("settings/thresholds.html").render(
-        found=found,
-        width=HISTOGRAM_WIDTH,
-        heights={bar.low: max(2.0, 54 * bar.number / highest) for bar in found.histogram},
-        zones=[grade(middle, Thresholds(then.upper, then.lower, 0.0)).value for middle in middles],
-        marks=marks,
-        rows=[
-            (_("now"), found.actions_now, found.web_rate_now),
-            (_("new"), found.actions_then, found.web_rate_then),
-        ],
-    )
+    zones = [grade(middle, Thresholds(then.upper, then.lower, 0.0)).value for middle in middles]
+    heights = {bar.low: max(2.0, 54 * bar.number / highest) for bar in found.histogram}
+    rows = [(_("now"), found.actions_now, found.web_rate_now), (_("new"), found.actions_then, found.web_rate_then)]
+    drawn = {"width": HISTOGRAM_WIDTH, "heights": heights, "zones": zones, "marks": marks}
+    return render("settings/thresholds.html", found=found, rows=rows, **drawn)
 
 
 class ThresholdExplorer:
@@ -89,10 +78,8 @@ class ThresholdExplorer:
             self.lower = gr.Slider(
                 0, 1, value=0, step=STEP, label=_("INCORRECT below (lower)"), buttons=[], elem_id="lc-explore-lower"
             )
-            self.policy = gr.Dropdown(
-                [(_(label), policy.value) for policy, label in POLICIES.items()],
-                label=_("When the documents are enough"), filterable=False, elem_id="lc-explore-policy",
-            )  # fmt: skip
+            how: dict[str, Any] = {"filterable": False, "elem_id": "lc-explore-policy"}
+            self.policy = gr.Dropdown(choices(POLICIES), label=_("When the documents are enough"), **how)
             with gr.Row(elem_id="lc-explore-buttons"):
                 self.use = gr.Button(_("Use these thresholds"), size="sm", variant="primary")
                 self.back = gr.Button(_("Use calibrated thresholds"), size="sm")
@@ -163,10 +150,6 @@ class ThresholdExplorer:
         labelled passages (`labels`) the collection was calibrated, None if it was not.
         """
         settings, applied = self._in_use.now, self._calibrations.applied(collection)
-        changes = TEMPLATES.get_template("settings/threshold_changes.html").render(
-            found=found,
-            by_hand=settings.upper is not None or settings.lower is not None,
-            labels=applied.how.passages if applied else None,
-            shown=CHANGES_SHOWN,
-        )
-        return exploration(found), changes
+        by_hand = settings.upper is not None or settings.lower is not None
+        note = {"by_hand": by_hand, "labels": applied.how.passages if applied else None}
+        return exploration(found), render("settings/threshold_changes.html", found=found, shown=CHANGES_SHOWN, **note)
