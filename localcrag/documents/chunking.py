@@ -64,6 +64,10 @@ class TextUnit:
     lead: str = ""
 
 
+Cut = Callable[[str, TextUnit], Sequence[TextUnit]]
+"""Function that cuts a unit, given the text of its page."""
+
+
 def find_units(
     pages: Iterable[Page], count_tokens: CountTokens, *, title: str, target: int, limit: int
 ) -> Iterator[list[TextUnit]]:
@@ -179,11 +183,7 @@ def _with_token_counts(
 
 
 def _split_long_units(
-    text: str,
-    units: Sequence[TextUnit],
-    count_tokens: CountTokens,
-    cut: Callable[[str, TextUnit], Sequence[TextUnit]],
-    limit: int,
+    text: str, units: Sequence[TextUnit], count_tokens: CountTokens, cut: Cut, limit: int
 ) -> list[TextUnit]:
     """Return the units, replacing each unit of more than `limit` tokens by its pieces, whose tokens are counted."""
     drafts = [piece for unit in units for piece in (cut(text, unit) if _is_too_long(unit, limit) else (unit,))]
@@ -208,8 +208,7 @@ def _halves(text: str, unit: TextUnit) -> tuple[TextUnit, TextUnit]:
     middle = len(piece) // 2
     spaces = [place for place in (piece.rfind(" ", 1, middle), piece.find(" ", middle, -1)) if place > 0]
     cut = min(spaces, key=lambda place: abs(place - middle), default=middle)
-    rest = piece[cut:].lstrip()
-    return replace(unit, end=unit.start + cut), replace(unit, start=unit.end - len(rest))
+    return replace(unit, end=unit.start + cut), replace(unit, start=unit.end - len(piece[cut:].lstrip()))
 
 
 PAGE_BREAK = "\f"

@@ -181,8 +181,7 @@ class _Group:
         notes += [prepare.waiting_pages_note(draft.waits)] if draft.waits else []
         warnings = (prepare.lost_pages_warning(draft.lost),) if draft.lost else ()
         status = IngestStatus.UPDATED if draft.replaces else IngestStatus.ADDED
-        all_seconds = round(draft.seconds + seconds + time.perf_counter() - begun, 3)
-        counts = (draft.pages, len(draft.chunks), all_seconds)
+        counts = (draft.pages, len(draft.chunks), round(draft.seconds + seconds + time.perf_counter() - begun, 3))
         return IngestResult(draft.name, status, *counts, note=" ".join(notes) or None, warnings=warnings)
 
     def _unpacked(self, archive: Unpacked) -> IngestResult:

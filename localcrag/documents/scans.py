@@ -114,8 +114,7 @@ class _ScanProgress:
     def progress(self, document: Document) -> IngestProgress:
         per_page = (time.perf_counter() - self.begun) / self.done if self.done else None
         left = per_page * self.waiting if per_page is not None else None
-        total = self.done + self.waiting
-        return IngestProgress(document.name, 1, 1, "recognising", self.done, total, left, per_page)
+        return IngestProgress(document.name, 1, 1, "recognising", self.done, self.done + self.waiting, left, per_page)
 
 
 @dataclass(slots=True)

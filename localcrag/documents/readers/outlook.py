@@ -287,7 +287,7 @@ def _body(message: MessageProperties, name: str) -> tuple[str, str]:
     if html.strip():
         return html, "html"
     if rtf := message.data(RTF):
-        return office.page(None, unpack_rtf(rtf), name, kinds.RTF).text, "plain"
+        return office.page(unpack_rtf(rtf), name, kinds.RTF).text, "plain"
     return "", "plain"
 
 
@@ -295,8 +295,7 @@ def _attach(made: EmailMessage, attached: MessageProperties, name: str, *, whole
     named = next(filter(None, (" ".join(attached.text(one).split()) for one in FILE_NAMES)), "")
     if inner := attached.message(DATA):
         if depth < DEEPEST:
-            within = _to_email(inner, name, whole=whole, depth=depth + 1)
-            made.add_attachment(within, filename=named or None)
+            made.add_attachment(_to_email(inner, name, whole=whole, depth=depth + 1), filename=named or None)
         return
     # Attachments by reference, for example, have no content in the message.
     if attached.number(METHOD) not in (None, BY_VALUE) or not attached.has(DATA):

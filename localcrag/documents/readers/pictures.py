@@ -84,8 +84,7 @@ def picture_parts(path: Path, media_type: str) -> list[str]:
 
 def pictures_matter(shown: Sequence[str], pages: Sequence[Page]) -> bool:
     """Return whether the text of these pages is so short that the pictures are more informative."""
-    letters = sum(character.isalnum() for page in pages for character in page.text)
-    return letters < SUFFICIENT_LETTERS * len(shown)
+    return sum(character.isalnum() for page in pages for character in page.text) < SUFFICIENT_LETTERS * len(shown)
 
 
 def read_pictures(path: Path, parts: Sequence[str]) -> Generator[Member, None, None]:

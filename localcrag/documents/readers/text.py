@@ -6,14 +6,12 @@ kinds of text to Markdown.
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from pathlib import Path, PurePath
-from types import MappingProxyType
 from typing import Any
 
 import charset_normalizer
@@ -128,8 +126,7 @@ class _RstConverter:
             if _BORDER.match(line):
                 heads = len(rows)
             elif line.strip() and not _SPAN.match(line):
-                ends = [*starts[1:], None]
-                cells = [line[begin:stop].strip() for begin, stop in zip(starts, ends, strict=True)]
+                cells = [line[begin:stop].strip() for begin, stop in zip(starts, [*starts[1:], None], strict=True)]
                 if rows and not cells[0] and len(rows) != heads:
                     rows[-1] = [f"{above} {cell}".strip() for above, cell in zip(rows[-1], cells, strict=True)]
                 else:
@@ -261,8 +258,7 @@ def _pretty_json(value: object) -> str:
 def _notebook(text: str) -> str:
     """Return a Jupyter notebook as Markdown: its texts, its code, and the code's output."""
     try:
-        cells = json.loads(text)["cells"]
-        return "\n\n".join(part for cell in cells for part in _cell(cell) if part.strip())
+        return "\n\n".join(part for cell in json.loads(text)["cells"] for part in _cell(cell) if part.strip())
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return _code(text)
 
@@ -327,29 +323,22 @@ def _latex(text: str) -> str:
     return head + re.sub(r"\n{3,}", "\n\n", re.sub(r"-  +", "- ", result)).strip("\n") + "\n"
 
 
-CONVERTERS: MappingProxyType[str, Callable[[str], str]] = MappingProxyType(
-    {
-        ".rst": rst_to_markdown,
-        **dict.fromkeys((".adoc", ".asciidoc"), _asciidoc),
-        **dict.fromkeys((".tex", ".latex"), _latex),
-        ".ipynb": _notebook,
-        ".json": _json,
-        **dict.fromkeys((".jsonl", ".ndjson"), _json_lines),
-        **dict.fromkeys((".srt", ".vtt"), _subtitles),
-        **dict.fromkeys(CODE, _code),
-    }
-)
+CONVERTERS: Mapping[str, Callable[[str], str]] = {
+    ".rst": rst_to_markdown,
+    **dict.fromkeys((".adoc", ".asciidoc"), _asciidoc),
+    **dict.fromkeys((".tex", ".latex"), _latex),
+    ".ipynb": _notebook,
+    ".json": _json,
+    **dict.fromkeys((".jsonl", ".ndjson"), _json_lines),
+    **dict.fromkeys((".srt", ".vtt"), _subtitles),
+    **dict.fromkeys(CODE, _code),
+}
 """Conversions to Markdown, by file extension in lower case."""
 
 
 # UTF-32's mark begins with UTF-16's, so it has to be tested first.
-BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
+UTF = ("utf-8", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+BYTE_ORDER_MARKS = {"\ufeff".encode(encoding): encoding for encoding in UTF}
 # If two encodings fit a text equally well, the one named first is more likely.
 WESTERN = ("cp1252", "cp1250", "iso8859_2", "cp1254")
 OTHER_ENCODINGS = """
@@ -413,7 +402,7 @@ def decode(data: bytes, name: str, declared: str | None = None) -> str:
     `declared` is an encoding that the file claims for itself; it is used unless it is clearly wrong. Raises
     UnreadableDocument if the bytes are not text.
     """
-    for mark, encoding in BYTE_ORDER_MARKS:
+    for mark, encoding in BYTE_ORDER_MARKS.items():
         if data.startswith(mark):
             return _text(data[len(mark) :].decode(encoding, "replace"), name)
     # ISO 2022 is ASCII with escape sequences.

@@ -180,6 +180,7 @@ def _created(run: Run) -> int:
 
 
 DONE = b"data: [DONE]\n\n"
+AllProgress = AsyncGenerator[AnswerProgress, None]
 HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8")]
 
 
@@ -209,12 +210,7 @@ class EventStream(Response):
     """A response that streams the events of a question; it stops the question if the client disconnects."""
 
     def __init__(
-        self,
-        first: AnswerProgress | None,
-        rest: AsyncGenerator[AnswerProgress, None],
-        ignored: list[str],
-        *,
-        with_usage: bool,
+        self, first: AnswerProgress | None, rest: AllProgress, ignored: list[str], *, with_usage: bool
     ) -> None:
         """Prepare the response to a question whose `first` event has already been awaited.
 
@@ -256,7 +252,7 @@ class EventStream(Response):
             yield _event(exception_body(error))
         yield DONE
 
-    async def _all(self) -> AsyncGenerator[AnswerProgress, None]:
+    async def _all(self) -> AllProgress:
         if self._first:
             yield self._first
         async for one in self._rest:

@@ -123,8 +123,6 @@ TRUSTED_FETCH_SITES = frozenset({"", "none", "same-origin"})
 """Accepted values of Sec-Fetch-Site: the address was typed in, or the request comes from a page of this address."""
 FORBIDDEN, NOT_FOUND = 403, 404
 
-IsOtherUser = Callable[[End, End], bool]
-"""Function that returns whether a connection (other end, own end) belongs to another user of this computer."""
 Address = tuple[str, re.Pattern[str]]
 """An HTTP method, and a pattern for the raw path of a request, before percent-decoding."""
 
@@ -144,7 +142,6 @@ class AccessChecks:
 
     app: ASGIApp
     port: int
-    is_other_user: IsOtherUser
     open: Sequence[Address]
     wording: RefusalFormat = plain_text_refusal
     location_text: str = "Its page is at http://127.0.0.1:{port}"
@@ -174,7 +171,7 @@ class AccessChecks:
         ):
             why = "Another site sent you here, and localcrag takes nothing from other sites."
             return Refusal(FORBIDDEN, f"{why} {self._place}: type that address yourself.")
-        if scope.get("client") and self.is_other_user(scope["client"], scope["server"]):
+        if scope.get("client") and is_other_user(scope["client"], scope["server"]):
             return Refusal(FORBIDDEN, "This localcrag belongs to another user of this computer. Start one of your own.")
         raw = scope["raw_path"].decode("latin-1")
         if not any(scope["method"] == method and pattern.fullmatch(raw) for method, pattern in self.open):

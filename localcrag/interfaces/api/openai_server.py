@@ -67,13 +67,10 @@ NO_TOKEN = middleware.Refusal(
 
 def with_access_checks(app: ASGIApp, port: int, token: str) -> ASGIApp:
     """Return the API behind its access checks."""
-    inside = RequireToken(BoundedRequests(app), token)
+    inside, location = RequireToken(BoundedRequests(app), token), "Its API is at http://127.0.0.1:{port}/v1"
     return middleware.ResponseHeaders(
-        middleware.AccessChecks(
-            app=inside, port=port, is_other_user=middleware.is_other_user, open=OPEN, wording=openai_refusal,
-            location_text="Its API is at http://127.0.0.1:{port}/v1",
-        )
-    )  # fmt: skip
+        middleware.AccessChecks(app=inside, port=port, open=OPEN, wording=openai_refusal, location_text=location)
+    )
 
 
 @dataclass(frozen=True, slots=True)

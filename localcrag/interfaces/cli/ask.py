@@ -47,14 +47,6 @@ def _add_to_history(query: str) -> bool:
     return True
 
 
-_THRESHOLDS = {
-    "upper": "relevance from which a passage counts as correct",
-    "lower": "relevance below which a passage counts as incorrect",
-    "strip": "relevance from which a sentence of a passage is kept",
-}
-"""Options of the thresholds, and their help."""
-
-
 def add_commands(commands: cli.Commands) -> None:
     """Add `ask`."""
     command = commands.add("ask", _ask, "ask a question", collection=True)
@@ -84,8 +76,9 @@ def add_commands(commands: cli.Commands) -> None:
     command.add_argument("--strictness", type=cli.strictness, metavar="|".join(cli.STRICTNESS), help=words)
     cli.add_number(command, "time_budget", "S", "time limit in seconds; steps that do not fit are skipped")
     cli.add_number(command, "temperature", "T", "sampling temperature (0: same answer every time)")
-    for name, words in _THRESHOLDS.items():
-        cli.add_number(command, name, "P", f"{words} (0 to 1)")
+    cli.add_number(command, "upper", "P", "relevance from which a passage counts as correct (0 to 1)")
+    cli.add_number(command, "lower", "P", "relevance below which a passage counts as incorrect (0 to 1)")
+    cli.add_number(command, "strip", "P", "relevance from which a sentence of a passage is kept (0 to 1)")
 
 
 def _ask(parsed: argparse.Namespace, settings: Settings) -> None:

@@ -25,8 +25,7 @@ ADDRESS = "postgresql://USER@HOST:PORT/DATABASE; on this computer postgresql://U
 def add_commands(commands: cli.Commands) -> None:
     """Add `collection`, `web` and `presets`."""
     collection = commands.add("collection", _list, "list, copy, merge, export, import or move collections")
-    metavar = "list | copy NAME NEW | merge FROM INTO | export NAME FILE | …"
-    named = commands.subcommands(collection, metavar)
+    named = commands.subcommands(collection, "list | copy NAME NEW | merge FROM INTO | export NAME FILE | …")
     named.add("list", _list, "list all collections and where they are stored")
     copy = (("NAME", "the collection to copy"), ("NEW", "name of the copy"))
     named.add("copy", _copy, "copy a collection with its index", *copy)
@@ -120,8 +119,7 @@ def _import(parsed: argparse.Namespace, settings: Settings) -> None:
 
 def _embedder(parsed: argparse.Namespace, settings: Settings) -> None:
     assembly = cli.open_app(settings)
-    chosen = None if parsed.embedder == "default" else parsed.embedder
-    assembly.collection_settings.set_embedder(chosen, parsed.name)
+    assembly.collection_settings.set_embedder(None if parsed.embedder == "default" else parsed.embedder, parsed.name)
     embedders = assembly.collections.embedders
     wanted, there = embedders.wanted(parsed.name), embedders.name_of(parsed.name)
     text = f"{parsed.name}: {wanted}"
@@ -181,8 +179,7 @@ def _web(parsed: argparse.Namespace, settings: Settings) -> None:
     if parsed.mode:
         assembly.collection_settings.set_web_mode(WebMode(parsed.mode))
     mode = assembly.collection_settings.web_mode()
-    fixed = parsed.mode and mode != parsed.mode
-    note = " The setting `web` overrides the collection's own mode." if fixed else ""
+    note = " The setting `web` overrides the collection's own mode." if (parsed.mode and mode != parsed.mode) else ""
     if mode is not WebMode.NEVER and assembly.settings.searxng_url is None:
         note += " No SearXNG is set, so no query is sent. Set its address in LOCALCRAG_SEARXNG_URL or in the app."
     text = f"For the collection “{settings.collection}” the web mode is {mode}.{note}"

@@ -159,8 +159,7 @@ def add_number(command: argparse.ArgumentParser, name: str, metavar: str, words:
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from error
 
-    option = f"--{name.replace('_', '-')}"
-    command.add_argument(option, type=number, dest=dest or name, metavar=metavar, help=words)
+    command.add_argument(f"--{name.replace('_', '-')}", type=number, dest=dest or name, metavar=metavar, help=words)
 
 
 def say(text: str) -> None:

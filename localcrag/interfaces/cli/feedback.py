@@ -58,8 +58,7 @@ def add_commands(commands: cli.Commands) -> None:
     command.add_argument("--document", metavar="NAME", help=words)
     command.add_argument("--all", action="store_true", help="remove all labels, or all of --collection")
 
-    words = "export labels as an evaluation set or as training data"
-    command = named.add("export", _export, words, collection=True)
+    command = named.add("export", _export, "export labels as an evaluation set or as training data", collection=True)
     words = "set: a folder for `localcrag eval`; training: a file of pairs to train a reranker with"
     command.add_argument("--as", dest="form", choices=["set", "training"], required=True, help=words)
     command.add_argument("path", type=Path, metavar="PATH", help="the folder or file to write")
@@ -74,8 +73,7 @@ def add_commands(commands: cli.Commands) -> None:
     command.add_argument("--answer", nargs="+", default=[], metavar="TEXT", help=words)
     command.add_argument("--unanswerable", action="store_true", help="the question should not be answered")
 
-    command = named.add("remove", _remove_pin, "unpin a question")
-    command.add_argument("run_id", metavar="RUN")
+    named.add("remove", _remove_pin, "unpin a question").add_argument("run_id", metavar="RUN")
 
     words = "list questions that the documents do not answer, or fill a gap"
     gaps = commands.add("gaps", _list_gaps, words, collection=True)
@@ -110,8 +108,7 @@ def _add_label(parsed: argparse.Namespace, settings: Settings) -> None:
         raise SettingsError(f"Give at least one label: {options}.")
     if twice := sorted({name for kind, name, good in wanted if (kind, name, not good) in wanted}):
         raise SettingsError(f"Labelled both ways: {', '.join(twice)}. Choose one label for each.")
-    labels = assembly.learning.label_all(run.run_id, wanted)
-    _print_labels(labels, parsed)
+    _print_labels(assembly.learning.label_all(run.run_id, wanted), parsed)
 
 
 def _remove_label(parsed: argparse.Namespace, settings: Settings) -> None:
@@ -167,8 +164,7 @@ def _print_labels(labels: list[Label], parsed: argparse.Namespace, otherwise: st
 
 def _list_pins(parsed: argparse.Namespace, settings: Settings) -> None:
     pins = cli.open_history(parsed, settings).learning.pins.find(collection=parsed.collection)
-    text = "\n".join(map(_pin_line, pins)) or "No pinned questions yet."
-    cli.print_result(pins, parsed, text)
+    cli.print_result(pins, parsed, "\n".join(map(_pin_line, pins)) or "No pinned questions yet.")
 
 
 def _add_pin(parsed: argparse.Namespace, settings: Settings) -> None:

@@ -64,8 +64,7 @@ def _describe(event: IngestProgress) -> str:
 def add_commands(commands: cli.Commands) -> None:
     """Add `folder`."""
     folder = commands.add("folder", _list, "watch folders and keep collections up to date", collection=True)
-    metavar = "add PATH | list | sync [PATH] | pause PATH | resume PATH | remove PATH"
-    named = commands.subcommands(folder, metavar)
+    named = commands.subcommands(folder, "add PATH | list | sync [PATH] | pause PATH | resume PATH | remove PATH")
     path = ("PATH", "the folder; adding it again replaces its patterns")
     command = named.add("add", _add, "watch a folder for a collection", path, collection=True)
     words = "watch only these files: *.pdf by name, drafts/* by path, drafts for everything in folders of that name"

@@ -97,8 +97,7 @@ def add_commands(commands: Commands) -> None:
 
     words = "list the models that localcrag knows, your GGUF files, and models of servers on this computer"
     command = named.add("list", _list, words)
-    words = "a model server whose models to list, too"
-    command.add_argument("address", nargs="?", metavar="ADDRESS", help=words)
+    command.add_argument("address", nargs="?", metavar="ADDRESS", help="a model server whose models to list, too")
 
     command = named.add("get", _get, "download models, or repair damaged ones")
     words = f"a model or set from `models list`; {EMBEDDED}: the default models"
@@ -142,8 +141,7 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> None:
     in_use = {model.name for model in models if getattr(settings, model.role) in (model.name, str(model.path))}
     width = max(len(model.name) for model in models)
     lines = [f"{'*' if model.name in in_use else ' '} {_describe(model, width)}" for model in models]
-    result = [_record(model) | {"in_use": model.name in in_use} for model in models]
-    print_result(result, parsed, "\n".join(lines))
+    print_result([_record(model) | {"in_use": model.name in in_use} for model in models], parsed, "\n".join(lines))
     if not parsed.json:
         from localcrag.app.models import hardware
 
@@ -202,8 +200,7 @@ def _use(parsed: argparse.Namespace, settings: Settings) -> None:
     else:
         chosen = library.choose_all(names)
     done = [one._asdict() | {"before": getattr(settings, one.role)} for one in chosen]
-    text = "\n".join(f"{one.role}: {one.name}" for one in chosen)
-    print_result(done if len(done) > 1 else done[0], parsed, text)
+    print_result(done if len(done) > 1 else done[0], parsed, "\n".join(f"{one.role}: {one.name}" for one in chosen))
     for one in chosen:
         _print_consequences(one.role, one.name, getattr(settings, one.role))
 
@@ -260,8 +257,7 @@ def _check(parsed: argparse.Namespace, settings: Settings) -> None:
         parts.append(part)
         wrong = "" if part.passed else f": wrote “{part.wrong}”"
         say(f"{'ok  ' if part.passed else 'no  '} {part.name} {part.right}/{part.asked}{wrong}")
-    skills = model_check.skills(parts)
-    kept = library.save_check(llm.name, parts, skills, datetime.now(UTC).date().isoformat())
+    kept = library.save_check(llm.name, parts, model_check.skills(parts), datetime.now(UTC).date().isoformat())
     used = sorted(library.skills(llm.name))
     summary = f"{llm.name}: used for {', '.join(used) or 'answers only, shown with the best sentences'}"
     if not kept:

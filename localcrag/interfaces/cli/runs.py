@@ -40,8 +40,7 @@ def add_commands(commands: cli.Commands) -> None:
     cli.add_count(command, "--number", "a number of runs", words, default=NEWEST_RUNS)
     command.add_argument("--action", type=str.upper, choices=cli.values(Action), help="list only runs with this action")
 
-    command = named.add("show", _show, "show everything that happened in a run")
-    command.add_argument("run_id", metavar="RUN")
+    named.add("show", _show, "show everything that happened in a run").add_argument("run_id", metavar="RUN")
 
     command = named.add("export", _export, "export runs as JSON lines or as readable reports", collection=True)
     command.add_argument("run_ids", nargs="*", metavar="RUN", help="ids of runs (default: all, oldest first)")
@@ -59,10 +58,8 @@ def add_commands(commands: cli.Commands) -> None:
     words = "show how other thresholds would change past decisions"
     command = named.add("thresholds", _thresholds, words, collection=True)
     # These options do not have the settings' names, because the active settings are needed for the comparison.
-    words = "relevance from which a passage counts as correct (0 to 1)"
-    cli.add_number(command, "upper", "U", words, "then_upper")
-    words = "relevance below which a passage counts as incorrect (0 to 1)"
-    cli.add_number(command, "lower", "L", words, "then_lower")
+    cli.add_number(command, "upper", "U", "relevance from which a passage counts as correct (0 to 1)", "then_upper")
+    cli.add_number(command, "lower", "L", "relevance below which a passage counts as incorrect (0 to 1)", "then_lower")
     words = "rule that turns relevances into an action"
     command.add_argument("--policy", choices=cli.values(Policy), dest="then_policy", help=words)
 
@@ -137,8 +134,7 @@ def _replay(parsed: argparse.Namespace, settings: Settings) -> None:
 
 def _stats(parsed: argparse.Namespace, settings: Settings) -> None:
     found = cli.open_history(parsed, settings).past_questions.aggregates(parsed.collection)
-    result = {**dataclasses.asdict(found), "warning": found.warning}
-    cli.print_result(result, parsed, "\n".join(_stats_lines(found)))
+    cli.print_result({**dataclasses.asdict(found), "warning": found.warning}, parsed, "\n".join(_stats_lines(found)))
 
 
 def _stats_lines(found: Aggregates) -> list[str]:

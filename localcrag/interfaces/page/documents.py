@@ -124,7 +124,8 @@ class TransferEvents:
 
     def export(self, collection: str) -> Iterator[str]:
         """Write a collection to a file, and show the address for downloading it."""
-        file = self._files.place(f"{_file_name(collection)}{EXTENSION}")
+        name = re.sub(r"[^\w .-]+", "-", collection).strip(" .-")[:80] or "collection"
+        file = self._files.place(f"{name}{EXTENSION}")
         doing = _("Exporting “%(name)s”", name=collection)
         try:
             moved = TransferProgress(0, 0)
@@ -179,10 +180,6 @@ class TransferEvents:
 
 
 _transfer_html = partial(render, "documents/transfer.html")
-
-
-def _file_name(collection: str) -> str:
-    return re.sub(r"[^\w .-]+", "-", collection).strip(" .-")[:80] or "collection"
 
 
 UPDATE_INTERVAL, UPDATE_ROWS = 0.5, 1_000

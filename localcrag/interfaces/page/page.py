@@ -106,15 +106,9 @@ def build(assembly: Assembly) -> App:
         imports = TransferEvents(assembly.collections, assembly.collection_copies, made).wire(documents)
         chats.leaves(*(event.success for event in (*chooses, imports)))
         source.wire(assembly, shown_source, documents.collection)
-        written = {
-            top: renderers.page_header,
-            documents.title: documents_title,
-            title: _how,
-            screen.head: renderers.settings_head,
-            column.consent.asks: consent_question,
-            column.scope.line: unrestricted_line,
-        }
-        speaks = PageLanguage(page, written)
+        written = {top: renderers.page_header, documents.title: documents_title, title: _how}
+        written |= {column.consent.asks: consent_question, column.scope.line: unrestricted_line}
+        speaks = PageLanguage(page, {**written, screen.head: renderers.settings_head})
         screen.wire(speaks.speak)
         screen.models.wire(column.log.download(screen.models.get, None, [screen.models.listing], **PARALLEL))
         label_event = feedback.wire(assembly, panel, documents, screen.gaps, screen.feedback_list)

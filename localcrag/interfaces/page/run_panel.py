@@ -36,8 +36,7 @@ def points(passages: Sequence[GradedPassage]) -> list[Point]:
     ends: list[float] = []
     placed = []
     for passage in sorted(passages, key=lambda one: one.relevance):
-        free = (level for level, end in enumerate(ends) if end <= passage.relevance)
-        level = next(free, len(ends))
+        level = next((level for level, end in enumerate(ends) if end <= passage.relevance), len(ends))
         if level == len(ends):
             ends.append(0.0)
         ends[level] = passage.relevance + POINT_WIDTH

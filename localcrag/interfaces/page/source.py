@@ -71,8 +71,7 @@ def _starts(text: str, size: int) -> list[int]:
     """
     starts = [0]
     while len(text) - starts[-1] > size:
-        window = text[starts[-1] + 2 * size // 3 : starts[-1] + size]
-        ends = list(_BREAK.finditer(window))
+        ends = list(_BREAK.finditer(text[starts[-1] + 2 * size // 3 : starts[-1] + size]))
         # Choose the best kind of break, and among several of that kind the last one.
         best = min(ends, key=lambda found: (_rank(found[0]), -found.end()), default=None)
         starts.append(starts[-1] + (2 * size // 3 + best.end() if best else size))
@@ -135,7 +134,7 @@ def wire(assembly: Assembly, source: gr.HTML, collection: gr.Dropdown) -> None:
 def _view(assembly: Assembly, collection: str, event: Any, dpi: int) -> SourceView:
     page = int(event.page) or None
     if not event.run_id:
-        return document_view(assembly, str(event.name), collection, page=page or 1, dpi=dpi)
+        return document_view(assembly, str(event.name), collection, page=page or 1, dpi=dpi, near=0)
     run = assembly.runs.get(str(event.run_id))
     passage = _passage(run, str(event.passage), int(event.n))
     kept = [strip.text for strip in run.strips if strip.passage == passage.id and strip.kept]
@@ -179,14 +178,7 @@ def _passage(run: Run, passage: str, n: int) -> GradedPassage:
 
 
 def document_view(
-    assembly: Assembly,
-    name: str,
-    collection: str,
-    *,
-    page: int | None,
-    dpi: int,
-    sought: list[str] | None = None,
-    near: int = 0,
+    assembly: Assembly, name: str, collection: str, *, page: int | None, dpi: int, sought: Sequence[str] = (), near: int
 ) -> SourceView:
     """Return a picture of a document's page if its original file was kept, else a page of its text.
 
@@ -195,15 +187,13 @@ def document_view(
     document = next((one for one in assembly.collections.documents(collection) if one.name == name), None)
     also = document.also if document else ()
     if document and document.pages:
-        picture = assembly.collections.page_picture(name, page or 1, sought or (), dpi=dpi, collection=collection)
+        picture = assembly.collections.page_picture(name, page or 1, sought, dpi=dpi, collection=collection)
         if picture:
             return SourceView(title=name, also=also, number=page or 1, count=document.pages, picture=picture)
-    text = assembly.collections.text(name, collection)
-    # If a document with pages has no pictures of them, its page numbers do not match pages of its text. If a text is
-    # sought, the page that contains it is shown instead.
-    shown = text_page(
-        text, number=None if sought and document and document.pages else page, sought=sought or (), near=near
-    )
+        # The page numbers of a document without pictures of its pages do not match pages of its text. If a text is
+        # sought, the page that contains it is shown instead.
+        page = None if sought else page
+    shown = text_page(assembly.collections.text(name, collection), number=page, sought=sought, near=near)
     return SourceView(title=name, also=also, number=shown.number, count=shown.count, parts=shown.parts)
 
 

@@ -317,8 +317,7 @@ def _table_texts(table: Element, objects: Mapping[str, bytes]) -> Iterator[str]:
             yield _comment_text(one)
         elif one.tag == f"{_DRAW}object":
             lead, rows = _read_chart(one, objects)
-            names = ", ".join(filter(None, rows[0])) if rows else ""
-            yield ". ".join(filter(None, (lead, names)))
+            yield ". ".join(filter(None, (lead, ", ".join(filter(None, rows[0])) if rows else "")))
         else:
             yield from filter(None, map(_words, one.iterchildren(*_BLOCKS)))
 

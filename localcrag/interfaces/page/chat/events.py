@@ -73,7 +73,6 @@ class ChatEvents:
     def __init__(self, assembly: Assembly, at: ChatComponents) -> None:
         self._assembly, self.at = assembly, at
         self.conversations = Conversations(assembly.chats, assembly.ask_in_chat, assembly.models.any_unloaded)
-        self.choices = ChatChoices(assembly, at.column, at.collection)
         self._shown: Tabs[_Shown] = Tabs()
 
     def close(self) -> None:
@@ -109,7 +108,12 @@ class ChatEvents:
         card = column.consent
         gr.on([card.send.click, card.query.submit], self.say, [column.where, card.query], card.outputs, **PARALLEL)
         card.refuse.click(self.say, [column.where], card.outputs, **PARALLEL)
-        self.choices.wire(at.listing)
+        options = [column.where, column.preset, column.llm]
+        gr.on([column.preset.input, column.llm.input], self.choose_options, options, None, **LATEST)
+        line, shown = column.scope.line, [column.where, at.collection]
+        line.expand(self.unfold, [at.collection, column.scope.chosen], [line], **QUEUED)
+        line.select(self.restrict, shown, column.scope.outputs, **QUEUED)
+        at.listing.apply(self.restrict_to_listed, shown, column.scope.outputs, **QUEUED)
         self.leaves(at.collection.input)
         at.chats.submit(self.rename, [at.collection], [at.chats], **QUEUED)
         at.chats.delete(self.delete, [column.where, at.collection], [*outputs, at.chats], **each)
@@ -206,8 +210,7 @@ class ChatEvents:
         # Gradio also reports a dropdown's value when it loses the focus.
         if shown and shown.collection == collection:
             return *self._unchanged(), gr.skip(), gr.skip()
-        everywhere = chat.scope_values(self._assembly, collection, EVERYWHERE)
-        return *self._show(None, request), *everywhere
+        return *self._show(None, request), *chat.scope_values(self._assembly, collection, EVERYWHERE)
 
     def new_chat(self, request: gr.Request) -> Values:
         """Leave the shown chat, so that the next question begins a new one."""
@@ -303,8 +306,7 @@ class ChatEvents:
             return named
         preset, llm = parse_preset(inputs[column.preset]), inputs[column.llm] or None
         within = chat.read_scope(inputs[column.scope.chosen])
-        begin = self._assembly.chats.begin
-        return begin(inputs[self.at.collection], preset=preset, llm=llm, restriction=within).id
+        return self._assembly.chats.begin(inputs[self.at.collection], preset=preset, llm=llm, restriction=within).id
 
     def _chats(self) -> dict[int, Chat]:
         return {one.id: one for one in self._assembly.chats.chats()}
@@ -322,8 +324,7 @@ class ChatEvents:
         tab = session(request)
         answering = self.conversations.answering(chat_id) if chat_id else None
         before = self._shown.get(tab)
-        whole = bool(before and before.whole and before.chat_id == chat_id)
-        shown = _Shown(chat_id, answering, whole)
+        shown = _Shown(chat_id, answering, bool(before and before.whole and before.chat_id == chat_id))
         self._shown.put(tab, shown)
         return self._opened(shown)
 
@@ -337,24 +338,7 @@ class ChatEvents:
     def _opened(self, shown: _Shown) -> Values:
         return chat.opened_view(self._assembly, shown.chat_id, shown.answering, whole=shown.whole).values()
 
-
-class ChatChoices:
-    """Event handlers for a chat's choices: its preset, language model, and documents."""
-
-    def __init__(self, assembly: Assembly, column: ChatColumn, collection: gr.Dropdown) -> None:
-        self._assembly, self._column, self._collection = assembly, column, collection
-
-    def wire(self, listing: gr.HTML) -> None:
-        """Connect the components, and the button of the `listing` that restricts questions to chosen documents."""
-        column, collection = self._column, self._collection
-        line, outputs, shown = column.scope.line, column.scope.outputs, [column.where, collection]
-        chosen = [column.where, column.preset, column.llm]
-        gr.on([column.preset.input, column.llm.input], self.choose, chosen, None, **LATEST)
-        line.expand(self.unfold, [collection, column.scope.chosen], [line], **QUEUED)
-        line.select(self.restrict, shown, outputs, **QUEUED)
-        listing.apply(self.only, shown, outputs, **QUEUED)
-
-    def choose(self, where: str, preset: str, llm: str) -> None:
+    def choose_options(self, where: str, preset: str, llm: str) -> None:
         """Save another preset or language model for a chat's next questions."""
         store = self._assembly.chats
         if chat_id := chat_number(where):
@@ -373,7 +357,7 @@ class ChatChoices:
         names = ("documents", "folders", "tags", "kinds", "since", "until")
         return self._put(where, collection, Restriction.of({name: getattr(event, name, None) for name in names}))
 
-    def only(self, where: str, collection: str, event: gr.EventData) -> tuple[str, str]:
+    def restrict_to_listed(self, where: str, collection: str, event: gr.EventData) -> tuple[str, str]:
         """Restrict a chat's next questions to the documents chosen in the list."""
         return self._put(where, collection, Restriction(documents=tuple(map(str, event.names))))
 

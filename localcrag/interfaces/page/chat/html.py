@@ -153,8 +153,7 @@ def _write_note(_: Any, tokens: list[Any], at: int, options: Any, about: Mapping
     # letters and digits are compared, since Markdown has changed the rest.
     supports = [one for one in (run.support if run else ()) if one.backing is _NOTES[note]]
     ends = (one.why for one in supports if before.endswith(_letters(_CITATION.sub("", one.sentence))))
-    why = next(ends, "")
-    return _MARK.format(backing=_NOTES[note].value, note=gettext(note), why=why)
+    return _MARK.format(backing=_NOTES[note].value, note=gettext(note), why=next(ends, ""))
 
 
 def _letters(text: str) -> str:

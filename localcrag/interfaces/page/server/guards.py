@@ -166,12 +166,8 @@ class RequestBodies:
 
 
 def _rate_limited(left: float) -> middleware.Refusal:
-    seconds = math.ceil(left)
-    return middleware.Refusal(
-        429,
-        f"More than {UPLOADS_PER_MINUTE} uploads came within a minute. Drop the files again in {seconds} s.",
-        retry_after=seconds,
-    )
+    seconds, why = math.ceil(left), f"More than {UPLOADS_PER_MINUTE} uploads came within a minute."
+    return middleware.Refusal(429, f"{why} Drop the files again in {seconds} s.", retry_after=seconds)
 
 
 # Previews for social networks, whose pictures are on other hosts, and a web app manifest that does not exist.
@@ -259,12 +255,8 @@ Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 def with_access_checks(app: ASGIApp, port: int, uploads: Path) -> ASGIApp:
     """Return the app behind its access checks."""
-    inside = RequestBodies(app, uploads)
-    return middleware.ResponseHeaders(
-        middleware.AccessChecks(
-            app=inside, port=port, is_other_user=middleware.is_other_user, open=OPEN, wording=gradio_refusal
-        )
-    )
+    checks = middleware.AccessChecks(app=RequestBodies(app, uploads), port=port, open=OPEN, wording=gradio_refusal)
+    return middleware.ResponseHeaders(checks)
 
 
 def lifespan(port: int, uploads: Path, token: str, take: Take, made: DownloadFiles) -> Lifespan:

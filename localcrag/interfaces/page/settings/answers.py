@@ -34,14 +34,17 @@ class LiveFields:
 
     def __init__(self) -> None:
         self._fields: dict[Any, Callable[[str], Any]] = {}
-        self._further: list[tuple[Callable[..., Any], list[Any], list[Any]]] = []
 
     def add(self, field: Any, value: Callable[[str], Any]) -> None:
         """Register a field, with the function that returns its active value for a collection."""
         self._fields[field] = value
 
-    def wire(self, page: gr.Blocks, top: gr.HTML, collection: gr.Dropdown) -> None:
-        """Update the fields when the page is loaded, a collection is chosen, or `top` opens the settings."""
+    def wire(self, page: gr.Blocks, top: gr.HTML, collection: gr.Dropdown) -> Any:
+        """Update the fields when the page is loaded, a collection is chosen, or `top` opens the settings.
+
+        Return the event of opening the settings. Gradio calls the handlers that follow it one after another, each with
+        the values that the page shows at that moment.
+        """
         fields = list(self._fields)
         # Without preprocessing, a number that is out of bounds is replaced instead of raising an error.
         event: dict[str, Any] = {"inputs": [collection, *fields], "outputs": fields, "preprocess": False} | PRIVATE
@@ -49,16 +52,7 @@ class LiveFields:
         gr.on([page.load, collection.change], self.read, trigger_mode="always_last", **event)
         # This handler comes first: after another handler, it would get text that the user has begun to type, and
         # replace it.
-        opened = top.select(self.read, **event | QUEUED)
-        for handler, inputs, outputs in self._further:
-            opened = opened.then(handler, inputs, outputs, **QUEUED)
-
-    def then(self, handler: Callable[..., Any], inputs: list[Any], outputs: list[Any]) -> None:
-        """Register a handler that is also called when the settings are opened.
-
-        Gradio calls these handlers one after another, each with the values that the page shows at that moment.
-        """
-        self._further.append((handler, inputs, outputs))
+        return top.select(self.read, **event | QUEUED)
 
     def read(self, collection: str, *shown: Any) -> list[Any]:
         """Return the active values; a field that already shows its value is skipped, so as not to disturb typing."""
@@ -67,9 +61,12 @@ class LiveFields:
 
 
 def preset_choice(
-    settings: CollectionSettings, past: PastQuestions, page: gr.Blocks, in_force: LiveFields, collection: gr.Dropdown
-) -> None:
-    """Create the choice of the preset, which applies to the collection that is shown, from the next question on."""
+    settings: CollectionSettings, past: PastQuestions, page: gr.Blocks, collection: gr.Dropdown
+) -> tuple[Any, ...]:
+    """Create the choice of the preset, which applies to the collection that is shown, from the next question on.
+
+    Return a handler that updates it when the settings are opened, with its inputs and outputs.
+    """
     presets, info = [(preset_name(preset), preset.value) for preset in Preset], _(PRESETS[settings.preset()].purpose)
     how: dict[str, Any] = {"interactive": True, "filterable": False, "elem_id": "lc-preset"}
     choice = gr.Dropdown(presets, value=settings.preset().value, label=_("Preset of this collection"), info=info, **how)
@@ -94,7 +91,7 @@ def preset_choice(
     choice.input(use, [choice, collection], [choice, effect], **LATEST)
     # Another tab, or `localcrag presets use`, may have chosen a preset since.
     gr.on([page.load, collection.change], chosen, [collection], [choice, effect], **LATEST)
-    in_force.then(chosen_since, [collection, choice], [choice, effect])
+    return chosen_since, [collection, choice], [choice, effect]
 
 
 def describe_limits(past: PastQuestions, collection: str) -> str:

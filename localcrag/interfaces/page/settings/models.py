@@ -36,8 +36,7 @@ class ModelsTab:
                 label, example = _("Address of the server"), "http://127.0.0.1:11434"
                 address = gr.Textbox(label=label, placeholder=example, info=info, elem_id="lc-server-address")
                 info = _("Stored in a file that only you can read, and sent only to this server.")
-                label = _("API key (optional)")
-                key = gr.Textbox(label=label, type="password", info=info, elem_id="lc-server-key")
+                key = gr.Textbox(label=_("API key (optional)"), type="password", info=info, elem_id="lc-server-key")
             look = gr.Button(_("Find models"), size="sm", elem_id="lc-server-look")
             report = gr.HTML("", elem_id="lc-server-report")
         with gr.Row():

@@ -14,7 +14,7 @@ import gradio as gr
 
 from localcrag.app.assembly import Assembly
 from localcrag.interfaces.page import feedback, renderers
-from localcrag.interfaces.page.handlers import PARALLEL, PRIVATE
+from localcrag.interfaces.page.handlers import PARALLEL, PRIVATE, QUEUED
 from localcrag.interfaces.page.renderers import render
 from localcrag.interfaces.page.settings.answers import LiveFields, answer_settings, preset_choice
 from localcrag.interfaces.page.settings.models import ModelsTab
@@ -23,15 +23,14 @@ from localcrag.interfaces.page.settings.thresholds import ThresholdExplorer
 from localcrag.records.errors import LocalcragError
 from localcrag.text import translation
 
-HtmlRenderers = Mapping[gr.HTML, Callable[[], str]]
-"""HTML components that have contents from the start, each with the function that renders them."""
 _NAMES = ("label", "placeholder", "info")
 
 
 class PageLanguage:
     """The texts of a page that is built in English."""
 
-    def __init__(self, page: gr.Blocks, written: HtmlRenderers) -> None:
+    def __init__(self, page: gr.Blocks, written: Mapping[gr.HTML, Callable[[], str]]) -> None:
+        """Take the page, and its HTML that has contents from the start, each with the function that renders it."""
         self._page, self._written = page, written
 
     @cached_property
@@ -72,10 +71,9 @@ class SettingsScreen:
         with gr.Column(elem_id="lc-settings"):
             self.head = gr.HTML(renderers.settings_head(), elem_id="lc-settings-head", js_on_load=script)
             with _tab("answers"):
-                preset_choice(own, assembly.past_questions, page, in_force, collection)
+                update_preset = preset_choice(own, assembly.past_questions, page, collection)
                 policy = answer_settings(in_use, in_force)
-                explorer = ThresholdExplorer(in_use, assembly.past_questions, assembly.calibrations)
-                explorer.wire(policy, collection)
+                ThresholdExplorer(in_use, assembly.past_questions, assembly.calibrations).wire(policy, collection)
             with _tab("web"):
                 web_settings(assembly, in_force, collection)
             with _tab("models"):
@@ -88,7 +86,7 @@ class SettingsScreen:
                 self.gaps = gr.HTML("", elem_id="lc-gaps-list", js_on_load=script)
             with _tab("labels"):
                 self.feedback_list = gr.HTML("", elem_id="lc-said-list", js_on_load=script)
-        in_force.wire(page, top, collection)
+        in_force.wire(page, top, collection).then(*update_preset, **QUEUED)
 
     def wire(self, speak: Callable[[str], None]) -> None:
         """Fill the lists whenever the screen is opened; `speak` switches the page to another language."""
@@ -109,8 +107,7 @@ class SettingsScreen:
         """Return the statistics, the gaps, the feedback and the overview of stored data."""
         assembly = self._assembly
         try:
-            found = assembly.past_questions.aggregates()
-            figures = render("settings/all_questions.html", found=found)
+            figures = render("settings/all_questions.html", found=assembly.past_questions.aggregates())
             return figures, feedback.gaps(assembly), feedback.label_lists(assembly), self.storage.listed()
         except LocalcragError as error:
             return renderers.message(str(error)), "", "", self.storage.listed()

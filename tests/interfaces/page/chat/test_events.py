@@ -245,7 +245,7 @@ def test_choosing_the_collection_of_the_shown_chat_changes_nothing(app: App, ass
     """Gradio reports the value of a list also when the list loses the focus."""
     chat = assembly.chats.begin("default")
     assert told([app.chats.choose_collection(str(chat.id), "default", request("one"))]) == []
-    app.chats.choices.choose(str(chat.id), "", "")
+    app.chats.choose_options(str(chat.id), "", "")
     assert assembly.chats.chat(chat.id) == chat
 
 
