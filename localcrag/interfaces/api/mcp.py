@@ -116,7 +116,7 @@ def report_errors(tool: Tool) -> Tool:
     """Return a tool that reports errors as results in plain words, and hides the messages of unexpected errors."""
 
     @functools.wraps(tool)
-    async def notified(*arguments: object, **named: object) -> CallToolResult:
+    async def wrapper(*arguments: object, **named: object) -> CallToolResult:
         try:
             return await tool(*arguments, **named)
         except LocalcragError as error:
@@ -125,7 +125,7 @@ def report_errors(tool: Tool) -> Tool:
             process.print_error(error)
             return _result(UNEXPECTED, None)
 
-    return notified
+    return wrapper
 
 
 class Tools:

@@ -202,33 +202,33 @@ BUSY = Refusal(503, "localcrag has too much to do at once. Try again in a moment
 class IncomingBody:
     """A request's body while it arrives.
 
-    `most` is its largest allowed size and `came` its size so far, in bytes. `refusal` is the reason if it is refused.
-    `whole` is true once its end has been read, `gone` once the client has disconnected. `since` is when reading began,
-    by the clock `now`; negative before that.
+    `max_size` is its largest allowed size and `received` its size so far, in bytes. `refusal` is the reason if it is
+    refused. `complete` is true once its end has been read, `closed` once the client has disconnected. `started_at` is
+    when reading began, by the clock `now`; negative before that.
     """
 
     receive: Receive
     now: Callable[[], float]
-    most: int
+    max_size: int
     refusal: Refusal | None = None
-    gone: bool = False
-    whole: bool = False
-    came: int = 0
-    since: float = -1.0
+    closed: bool = False
+    complete: bool = False
+    received: int = 0
+    started_at: float = -1.0
 
     async def read(self) -> bytes:
         """Return the whole body; only a part of it if it was refused or the client has disconnected."""
         content = bytearray()
-        while piece := await self.piece():
+        while piece := await self.next_piece():
             content += piece
         return bytes(content)
 
-    async def piece(self) -> bytes:
+    async def next_piece(self) -> bytes:
         """Return the next bytes; none at the end, or if the body is refused or the client has disconnected."""
         piece = await self._next()
-        self.came += len(piece)
-        if self.came > self.most and not self.refusal:
-            self.refusal = too_large(self.most)
+        self.received += len(piece)
+        if self.received > self.max_size and not self.refusal:
+            self.refusal = too_large(self.max_size)
             await self.drain()
         return b"" if self.refusal else piece
 
@@ -237,25 +237,25 @@ class IncomingBody:
         refusal = self.refusal
         # If the client is too slow, `_next` sets another refusal, which ends the loop. The first refusal is the one to
         # report.
-        while not (self.whole or self.gone) and self.came < MAX_DRAINED and self.refusal in (refusal, None):
-            self.came += len(await self._next())
+        while not (self.complete or self.closed) and self.received < MAX_DRAINED and self.refusal in (refusal, None):
+            self.received += len(await self._next())
         self.refusal = refusal
 
     async def _next(self) -> bytes:
-        if self.since < 0:
-            self.since = self.now()
+        if self.started_at < 0:
+            self.started_at = self.now()
         # Messages may be empty, so wait for the next one with bytes, or for the end.
-        while not self.whole:
-            left = self.since + BODY_SECONDS + self.came / BODY_BYTES_PER_SECOND - self.now()
+        while not self.complete:
+            left = self.started_at + BODY_SECONDS + self.received / BODY_BYTES_PER_SECOND - self.now()
             try:
                 message = await asyncio.wait_for(self.receive(), max(left, 0))
             except TimeoutError:
                 self.refusal = TOO_SLOW
                 return b""
             if message["type"] == "http.disconnect":
-                self.gone = True
+                self.closed = True
                 return b""
-            self.whole = not message.get("more_body", False)
+            self.complete = not message.get("more_body", False)
             if piece := bytes(message.get("body", b"")):
                 return piece
         return b""
@@ -268,16 +268,16 @@ async def forward_buffered(
     send: Send,
     *,
     wording: RefusalFormat,
-    refused: Callable[[bytes], Refusal | None] = lambda content: None,
+    check: Callable[[bytes], Refusal | None] = lambda content: None,
 ) -> None:
     """Read the whole body and pass the request to `app`, or answer with a refusal.
 
-    `refused` gets the bytes, and may return a further reason to refuse them.
+    `check` gets the bytes, and may return a further reason to refuse them.
     """
     content = await body.read()
-    if body.gone:
+    if body.closed:
         return
-    if refusal := body.refusal or refused(content):
+    if refusal := body.refusal or check(content):
         await refuse(refusal, scope, send, wording)
     else:
         await app(scope, _replay_body(content, body.receive), send)
@@ -287,10 +287,10 @@ def _replay_body(content: bytes, receive: Receive) -> Receive:
     """Return a `receive` that first delivers a body that was already read, and then the messages of the given one."""
     whole: list[Message] = [{"type": "http.request", "body": content, "more_body": False}]
 
-    async def again() -> Message:
+    async def replay() -> Message:
         return whole.pop() if whole else await receive()
 
-    return again
+    return replay
 
 
 def content_length(scope: Scope) -> int:

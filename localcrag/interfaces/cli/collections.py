@@ -99,14 +99,14 @@ def _import(parsed: argparse.Namespace, settings: Settings) -> None:
     assembly = cli.open_app(settings)
     names: list[str] = []
 
-    def noted(events: Iterator[tuple[str, TransferProgress]]) -> Iterator[TransferProgress]:
+    def record_name(events: Iterator[tuple[str, TransferProgress]]) -> Iterator[TransferProgress]:
         for name, moved in events:
             names[:] = [name]
             yield moved
 
     try:
         with closing(assembly.collection_copies.import_file(Path(parsed.file), parsed.name)) as events:
-            number = _show_progress(noted(events), parsed, "checked and imported")
+            number = _show_progress(record_name(events), parsed, "checked and imported")
     except BaseException:
         # The part that was imported is removed again, but the full-text index still contains its words.
         cli.finish_secure_deletion(assembly)

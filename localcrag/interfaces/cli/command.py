@@ -35,12 +35,13 @@ DONE, FAILED = 0, 1
 class Commands:
     """The commands of a parser, or the subcommands of a command.
 
-    Each gets the options of `common` (`--json` and `--data-dir`), and on demand those of `within` (`--collection`).
+    Each gets the options of `common` (`--json` and `--data-dir`), and on demand that of `collection_option`
+    (`--collection`).
     """
 
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     common: argparse.ArgumentParser
-    within: argparse.ArgumentParser
+    collection_option: argparse.ArgumentParser
 
     def add(
         self, name: str, run: Run, words: str, *arguments: tuple[str, str], collection: bool = False, **options: Any
@@ -49,7 +50,7 @@ class Commands:
 
         `arguments` are required ones, as they are shown in the help, each with its help.
         """
-        parents = [self.common, self.within] if collection else [self.common]
+        parents = [self.common, self.collection_option] if collection else [self.common]
         command = self.subparsers.add_parser(name, parents=parents, help=words, **{"description": words, **options})
         command.set_defaults(run=run)
         for shown, help_text in arguments:
@@ -180,7 +181,7 @@ def print_result(result: Any, parsed: argparse.Namespace, text: str | None) -> N
         print(text)
 
 
-def at_least_one(what: str) -> Callable[[str], int]:
+def positive_number(what: str) -> Callable[[str], int]:
     """Return argparse's type for a whole number of at least 1; `what` names it in errors: "a number of runs"."""
 
     def number(text: str) -> int:
@@ -196,7 +197,7 @@ def add_count(
     command: argparse.ArgumentParser, option: str, what: str, words: str, *, default: int | None = None
 ) -> None:
     """Add an option for a whole number from 1 on; `what` names it in the message about another value."""
-    command.add_argument(option, type=at_least_one(what), metavar="N", default=default, help=words)
+    command.add_argument(option, type=positive_number(what), metavar="N", default=default, help=words)
 
 
 _LISTS = {

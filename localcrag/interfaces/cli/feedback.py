@@ -51,7 +51,7 @@ def add_commands(commands: cli.Commands) -> None:
         command.add_argument(option, nargs="+", default=[], metavar=metavar, help=words)
 
     command = named.add("remove", _remove_label, "remove labels and what they quote", collection=True)
-    number = cli.at_least_one("the number of a label")
+    number = cli.positive_number("the number of a label")
     command.add_argument("ids", nargs="*", type=number, metavar="ID", help="ids from `labels list`")
     command.add_argument("--run", dest="run_id", metavar="RUN", help="remove all labels of this run")
     words = "remove all labels that quote this document, or whose run found it"

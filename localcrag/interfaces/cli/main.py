@@ -129,8 +129,8 @@ def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument("--data-dir", metavar="DIR", help="folder for all data (also LOCALCRAG_DATA_DIR)")
     common.add_argument("--json", action="store_true", help="print the result as JSON")
-    within = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
-    within.add_argument("--collection", metavar="NAME", help="collection of documents (default: “default”)")
+    one_collection = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    one_collection.add_argument("--collection", metavar="NAME", help="collection of documents (default: “default”)")
 
     description = "Answer questions from your own documents, on your own computer."
     description += " localcrag checks what it finds before it answers."
@@ -140,5 +140,5 @@ def _parser() -> argparse.ArgumentParser:
     subparser: type[argparse.ArgumentParser] = _CommandParser
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=subparser)
     for name in _MODULES:
-        import_module(f"localcrag.interfaces.cli.{name}").add_commands(Commands(subparsers, common, within))
+        import_module(f"localcrag.interfaces.cli.{name}").add_commands(Commands(subparsers, common, one_collection))
     return parser

@@ -52,16 +52,18 @@ from localcrag.text.translation import ngettext
 class WatchEvents:
     """The handlers for watched folders; each returns the folders and, if they have changed, the documents."""
 
-    def __init__(self, folders: Folders, uploads: Uploads, keeper: FolderWatcher, listed: Callable[[str], str]) -> None:
+    def __init__(
+        self, folders: Folders, uploads: Uploads, watcher: FolderWatcher, listed: Callable[[str], str]
+    ) -> None:
         """Create the handlers; `listed` returns a collection's list of documents as HTML."""
-        self._folders, self._uploads, self._keeper, self._listed = folders, uploads, keeper, listed
+        self._folders, self._uploads, self._watcher, self._listed = folders, uploads, watcher, listed
         self._reported: Tabs[tuple[str, int]] = Tabs()
 
     def wire(self, page: gr.Blocks, shown: gr.HTML, listing: gr.HTML, collection: gr.Dropdown) -> None:
         """Connect the components; `shown` displays the folders of the `collection`."""
         page.load(self.shown, [collection], [shown], **PARALLEL)
         collection.change(self.shown, [collection], [shown], **LATEST)
-        shown.focus(self.look, [collection], [shown, listing], **LATEST)
+        shown.focus(self.refresh, [collection], [shown, listing], **LATEST)
         shown.input(self.change, [collection], [shown, listing], **QUEUED)
 
     @renderers.or_message
@@ -71,9 +73,9 @@ class WatchEvents:
         shown = {"states": self._folders.states(collection), "tasks": tasks, "example": str(Path.home() / "Papers")}
         return render("documents/watched_folders.html", collection=collection, moment=_local_time, **shown)
 
-    def look(self, collection: str, request: gr.Request) -> tuple[Any, Any]:
+    def refresh(self, collection: str, request: gr.Request) -> tuple[Any, Any]:
         """Return the current state of the folders, and the documents if they changed since the tab's last check."""
-        now, tab = (collection, self._keeper.version), session(request)
+        now, tab = (collection, self._watcher.version), session(request)
         before = self._reported.get(tab)
         self._reported.put(tab, now)
         return self.shown(collection), gr.skip() if before == now else self._listed(collection)
@@ -116,11 +118,13 @@ class TransferEvents:
     def __init__(self, collections: Collections, copies: CollectionCopies, files: DownloadFiles) -> None:
         self._collections, self._copies, self._files = collections, copies, files
 
-    def wire(self, at: DocumentsColumn) -> Any:
+    def wire(self, ui: DocumentsColumn) -> Any:
         """Connect the components of the column; return the event of an import."""
-        at.listing.download(self.export, [at.collection], [at.carried], **PARALLEL)
-        at.carried.clear(lambda: "", None, [at.carried], **PARALLEL)
-        return at.carry_in.upload(self.take_in, [at.carry_in], [at.carry_in, at.carried, at.collection], **PARALLEL)
+        ui.listing.download(self.export, [ui.collection], [ui.transfer], **PARALLEL)
+        ui.transfer.clear(lambda: "", None, [ui.transfer], **PARALLEL)
+        return ui.import_button.upload(
+            self.import_file, [ui.import_button], [ui.import_button, ui.transfer, ui.collection], **PARALLEL
+        )
 
     def export(self, collection: str) -> Iterator[str]:
         """Write a collection to a file, and show the address for downloading it."""
@@ -147,7 +151,7 @@ class TransferEvents:
         address = self._files.offer(file)
         yield _transfer_html(said=f"{text} ({number})", address=address, name=file.name, made=next(SERIAL))
 
-    def take_in(self, given: str) -> Iterator[tuple[Any, ...]]:
+    def import_file(self, given: str) -> Iterator[tuple[Any, ...]]:
         """Import a file as a new collection, and show the result.
 
         Each yield sets the button to None and does not skip it: a skip would replace the component with a new one,
@@ -204,11 +208,11 @@ class DocumentsColumn:
             file_count="multiple", label=_("Drop documents here"), show_label=False, height=96, elem_id="lc-drop"
         )
         self.folder = gr.UploadButton(_("Add a folder"), file_count="directory", size="sm", elem_id="lc-folder")
-        self.carry_in = gr.UploadButton(_("Import a collection"), elem_id="lc-import")
-        fix_upload_leak(self.drop, self.folder, self.carry_in)
+        self.import_button = gr.UploadButton(_("Import a collection"), elem_id="lc-import")
+        fix_upload_leak(self.drop, self.folder, self.import_button)
         self.uploads = gr.HTML("", elem_id="lc-uploads", js_on_load=script)
-        self.following = gr.HTML("", elem_id="lc-following", js_on_load=script)
-        self.carried = gr.HTML("", elem_id="lc-carried", js_on_load=script)
+        self.watched = gr.HTML("", elem_id="lc-following", js_on_load=script)
+        self.transfer = gr.HTML("", elem_id="lc-carried", js_on_load=script)
         self.listing = gr.HTML("", elem_id="lc-documents", js_on_load=script)
 
 
@@ -242,30 +246,30 @@ class DocumentEvents:
         self._last_shown = ""
         self._last: tuple[tuple[str, tuple[UploadTask, ...]], str] = ("", ()), ""
 
-    def wire(self, page: gr.Blocks, at: DocumentsColumn, log: gr.HTML, where: gr.HTML) -> tuple[Any, Any]:
+    def wire(self, page: gr.Blocks, ui: DocumentsColumn, log: gr.HTML, where: gr.HTML) -> tuple[Any, Any]:
         """Connect the components, including the button for sample documents in the chat's `log`.
 
         Return the events that choose another collection.
         """
-        shown = [at.uploads, at.listing]
-        for source in (at.drop, at.folder):
-            source.upload(self.add, [source, at.collection], [source, *shown], **PARALLEL).then(
-                self.follow, [at.collection], shown, **PARALLEL
+        shown = [ui.uploads, ui.listing]
+        for source in (ui.drop, ui.folder):
+            source.upload(self.add, [source, ui.collection], [source, *shown], **PARALLEL).then(
+                self.follow, [ui.collection], shown, **PARALLEL
             )
-        added = log.upload(self.add_samples, None, [at.collection, *shown], **PARALLEL)
-        followed = added.then(self.follow, [at.collection], shown, **PARALLEL)
+        added = log.upload(self.add_samples, None, [ui.collection, *shown], **PARALLEL)
+        followed = added.then(self.follow, [ui.collection], shown, **PARALLEL)
         release_buttons(added, followed, followed.then(self.first_questions, [where], [log], **QUEUED))
-        changed_uploads = at.uploads.input(self.change_uploads, [at.collection], shown, **PARALLEL)
-        changed_uploads.then(self.follow, [at.collection], shown, **PARALLEL)
+        changed_uploads = ui.uploads.input(self.change_uploads, [ui.collection], shown, **PARALLEL)
+        changed_uploads.then(self.follow, [ui.collection], shown, **PARALLEL)
         release_buttons(changed_uploads)
-        at.uploads.delete(self.forget, [at.collection], shown, **QUEUED)
-        gr.on([page.load, at.uploads.focus], self.follow, [at.collection], shown, **PARALLEL)
-        at.collection.change(self.choose, [at.collection], [at.listing], **LATEST)
-        at.listing.delete(self.delete, [at.collection], shown, **QUEUED)
-        at.listing.edit(self.tag, [at.collection], [at.listing], **QUEUED)
-        at.listing.submit(self.rename, [at.collection], [at.listing], **QUEUED)
-        at.listing.option_select(self.move, [at.collection], [at.collection, *shown], **QUEUED)
-        changed = at.listing.input(self.change_collection, [at.collection], [at.collection, at.listing], **PRIVATE)
+        ui.uploads.delete(self.forget, [ui.collection], shown, **QUEUED)
+        gr.on([page.load, ui.uploads.focus], self.follow, [ui.collection], shown, **PARALLEL)
+        ui.collection.change(self.choose, [ui.collection], [ui.listing], **LATEST)
+        ui.listing.delete(self.delete, [ui.collection], shown, **QUEUED)
+        ui.listing.edit(self.tag, [ui.collection], [ui.listing], **QUEUED)
+        ui.listing.submit(self.rename, [ui.collection], [ui.listing], **QUEUED)
+        ui.listing.option_select(self.move, [ui.collection], [ui.collection, *shown], **QUEUED)
+        changed = ui.listing.input(self.change_collection, [ui.collection], [ui.collection, ui.listing], **PRIVATE)
         return added, changed
 
     def add(self, paths: list[str] | str | None, collection: str) -> tuple[Any, ...]:

@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from localcrag.app.web_search import SlidingMinuteLimit
 from localcrag.interfaces.api import middleware
 from localcrag.interfaces.page.handlers import DownloadFiles
-from localcrag.interfaces.page.server.handoff import DownloadRoute, HandoffRoute, Take
+from localcrag.interfaces.page.server.handoff import DownloadRoute, HandleHandOver, HandoffRoute
 
 
 def all_uploaded(payload: Any, uploads: Path) -> bool:
@@ -116,7 +116,7 @@ class RequestBodies:
 
     async def _click(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
         body = middleware.IncomingBody(receive, self.now, most)
-        await middleware.forward_buffered(body, self.app, scope, send, wording=gradio_refusal, refused=self._refused)
+        await middleware.forward_buffered(body, self.app, scope, send, wording=gradio_refusal, check=self._refused)
 
     def _refused(self, payload: bytes) -> middleware.Refusal | None:
         try:
@@ -142,22 +142,22 @@ class RequestBodies:
         # client, its response is dropped, and the refusal is sent instead.
         started = False
 
-        async def watched() -> Message:
-            if body.whole:
+        async def receive_watched() -> Message:
+            if body.complete:
                 return await receive()
-            piece = await body.piece()
-            if body.refusal or body.gone:
+            piece = await body.next_piece()
+            if body.refusal or body.closed:
                 return {"type": "http.disconnect"}
-            return {"type": "http.request", "body": piece, "more_body": not body.whole}
+            return {"type": "http.request", "body": piece, "more_body": not body.complete}
 
-        async def unless_refused(message: Message) -> None:
+        async def send_unless_refused(message: Message) -> None:
             nonlocal started
             if not body.refusal:
                 started = True
                 await send(message)
 
         try:
-            await self.app(scope, watched, unless_refused)
+            await self.app(scope, receive_watched, send_unless_refused)
         except Exception:
             if not body.refusal:
                 raise
@@ -259,22 +259,22 @@ def with_access_checks(app: ASGIApp, port: int, uploads: Path) -> ASGIApp:
     return middleware.ResponseHeaders(checks)
 
 
-def lifespan(port: int, uploads: Path, token: str, take: Take, made: DownloadFiles) -> Lifespan:
+def lifespan(port: int, uploads: Path, token: str, handle: HandleHandOver, downloads: DownloadFiles) -> Lifespan:
     """Return a lifespan that installs the access checks when Gradio's server starts.
 
-    `take` gets the files that are handed over with the `token`; the files in `made` can be downloaded.
+    `handle` gets the files that are handed over with the `token`; the files in `downloads` can be downloaded.
 
     Gradio creates its app within `launch`, and wraps its own middleware around any given middleware. When the lifespan
     begins, that stack is complete, so the checks go around the whole stack.
     """
 
     @asynccontextmanager
-    async def put_up(app: FastAPI) -> AsyncIterator[None]:
+    async def install_checks(app: FastAPI) -> AsyncIterator[None]:
         if app.middleware_stack is None:
             raise RuntimeError("Gradio started without its middleware, so the access checks cannot be installed.")
 
-        routes = DownloadRoute(HandoffRoute(IndexPage(app.middleware_stack), token, take), made)
+        routes = DownloadRoute(HandoffRoute(IndexPage(app.middleware_stack), token, handle), downloads)
         app.middleware_stack = with_access_checks(routes, port, uploads)
         yield
 
-    return put_up
+    return install_checks

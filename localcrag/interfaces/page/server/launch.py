@@ -65,9 +65,9 @@ def launch(
     page_window = PageWindow(address, own.window_folder if own else None)
     presence = Presence(app, page_window, settings.collection)
     token = secrets.token_urlsafe(32)
-    _serve(app.page, port, guards.lifespan(port, settings.uploads_dir, token, presence.take, app.made))
+    _serve(app.page, port, guards.lifespan(port, settings.uploads_dir, token, presence.handle, app.downloads))
     print(f"localcrag is at {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)  # noqa: T201
-    app.follow_folders()
+    app.start_background_work()
     closing = threading.Event()
     warming = warm_up_in_background(assembly, closing=closing.is_set)
     idle = IdleModelUnloader(assembly.models, assembly.current_settings).begin()

@@ -72,26 +72,26 @@ def preset_choice(
     choice = gr.Dropdown(presets, value=settings.preset().value, label=_("Preset of this collection"), info=info, **how)
     effect = gr.HTML("", elem_id="lc-preset-effect")
 
-    def use(name: str, of: str) -> tuple[Any, Any]:
-        before = settings.preset(of)
+    def choose_preset(name: str, selected: str) -> tuple[Any, Any]:
+        before = settings.preset(selected)
         if before is Preset(name):
             # Gradio may report the same choice twice; the effect that the first one showed must stay.
             return gr.skip(), gr.skip()
-        settings.set_preset(Preset(name), of)
-        text = f"{describe_limits(past, of)} {describe_changes(past, before, Preset(name), of)}".rstrip()
+        settings.set_preset(Preset(name), selected)
+        text = f"{describe_limits(past, selected)} {describe_changes(past, before, Preset(name), selected)}".rstrip()
         return gr.Dropdown(info=_(PRESETS[Preset(name)].purpose)), renderers.message(text)
 
-    def chosen(of: str) -> tuple[Any, Any]:
-        preset, text = settings.preset(of), renderers.message(describe_limits(past, of))
+    def show_preset(selected: str) -> tuple[Any, Any]:
+        preset, text = settings.preset(selected), renderers.message(describe_limits(past, selected))
         return gr.Dropdown(value=preset.value, info=_(PRESETS[preset].purpose)), text
 
-    def chosen_since(of: str, shown: str) -> tuple[Any, Any]:
-        return (gr.skip(), gr.skip()) if settings.preset(of).value == shown else chosen(of)
+    def refresh_preset(selected: str, shown: str) -> tuple[Any, Any]:
+        return (gr.skip(), gr.skip()) if settings.preset(selected).value == shown else show_preset(selected)
 
-    choice.input(use, [choice, collection], [choice, effect], **LATEST)
+    choice.input(choose_preset, [choice, collection], [choice, effect], **LATEST)
     # Another tab, or `localcrag presets use`, may have chosen a preset since.
-    gr.on([page.load, collection.change], chosen, [collection], [choice, effect], **LATEST)
-    return chosen_since, [collection, choice], [choice, effect]
+    gr.on([page.load, collection.change], show_preset, [collection], [choice, effect], **LATEST)
+    return refresh_preset, [collection, choice], [choice, effect]
 
 
 def describe_limits(past: PastQuestions, collection: str) -> str:
@@ -154,9 +154,9 @@ def choices(labels: Mapping[Any, str]) -> list[tuple[str, str]]:
     return [(_(label), member.value) for member, label in labels.items()]
 
 
-def answer_settings(in_use: CurrentSettings, in_force: LiveFields) -> gr.Dropdown:
+def answer_settings(current: CurrentSettings, fields: LiveFields) -> gr.Dropdown:
     """Create the fields for the steps of answering; return the policy field."""
-    settings = in_use.now
+    settings = current.now
     controls: dict[str, Any] = {}
     with gr.Column(elem_id="lc-how"):
         policies, label = [(_("set by the preset"), ""), *choices(POLICIES)], _("When the documents are enough")
@@ -177,14 +177,14 @@ def answer_settings(in_use: CurrentSettings, in_force: LiveFields) -> gr.Dropdow
     how: dict[str, Any] = {"interactive": True, "filterable": False, "elem_id": "lc-conflict-rule"}
     controls["conflict_rule"] = gr.Dropdown(choices(CONFLICT_RULES), value=rule, label=label, **how)
     for name, control in controls.items():
-        in_force.add(control, _reader(in_use, name))
+        fields.add(control, _reader(current, name))
         # Only the last value counts, even if an earlier digit of a number is still being saved.
-        control.input(_saver(in_use, name), [control], None, **LATEST)
+        control.input(_saver(current, name), [control], None, **LATEST)
     return policy
 
 
-def _reader(in_use: CurrentSettings, name: str) -> Callable[[str], Any]:
-    return lambda _: _field_value(in_use.now, name)
+def _reader(current: CurrentSettings, name: str) -> Callable[[str], Any]:
+    return lambda _: _field_value(current.now, name)
 
 
 def _field_value(settings: Settings, name: str) -> Any:
@@ -194,11 +194,11 @@ def _field_value(settings: Settings, name: str) -> Any:
     return settings.model_dump(mode="json", include={name})[name]
 
 
-def _saver(in_use: CurrentSettings, name: str) -> Any:
+def _saver(current: CurrentSettings, name: str) -> Any:
     def save(value: Any) -> None:
         # Gradio also reports a dropdown's value when it loses the focus.
-        if value == _field_value(in_use.now, name):
+        if value == _field_value(current.now, name):
             return
-        in_use.change(**{name: None if value == "" else value})
+        current.change(**{name: None if value == "" else value})
 
     return save

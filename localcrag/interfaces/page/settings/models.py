@@ -25,9 +25,9 @@ from localcrag.text.translation import ngettext
 class ModelsTab:
     """The list of models, and the handlers of its buttons and fields."""
 
-    def __init__(self, assembly: Assembly, script: str, in_force: LiveFields) -> None:
+    def __init__(self, assembly: Assembly, script: str, fields: LiveFields) -> None:
         self._assembly = assembly
-        self._wanted = ModelInstaller(assembly.library, self._use)
+        self._installer = ModelInstaller(assembly.library, self._use)
         self.embeddings = ReindexingTasks(assembly.collections.reindex)
         self.listing = gr.HTML("", elem_id="lc-models", js_on_load=script)
         with gr.Accordion(_("Models on your own server"), open=False, elem_id="lc-servers"):
@@ -47,12 +47,12 @@ class ModelsTab:
             info = _("Prompt plus answer. A larger window needs more memory.")
             how = {"minimum": 512, "precision": 0, "elem_id": "lc-window"}
             window = gr.Number(assembly.settings.context_tokens, label=label, info=info, **how)
-        gr.on([look.click, address.submit], self.look, [address, key], [self.listing, key, report], **LATEST)
-        done = self.listing.input(self.do, None, [self.listing], **PARALLEL)
+        gr.on([look.click, address.submit], self.find_models, [address, key], [self.listing, key, report], **LATEST)
+        done = self.listing.input(self.handle_button, None, [self.listing], **PARALLEL)
         self.wire(done)
         release_buttons(done)
         for number, name in ((threads, "threads"), (window, "context_tokens")):
-            in_force.add(number, self._now(name))
+            fields.add(number, self._reader(name))
             gr.on([number.submit, number.blur], self._saver(name), [number], [self.listing], **LATEST)
 
     def wire(self, event: Any) -> None:
@@ -81,7 +81,7 @@ class ModelsTab:
                 ModelRole.RELEVANCE: _("Reranker: grades passages and sentences"),
                 ModelRole.EMBEDDER: _("Embedding model: finds passages"),
             },
-            downloads={one.name: one for one in self._wanted.downloads.items()},
+            downloads={one.name: one for one in self._installer.downloads.items()},
             speeds=assembly.runs.speeds(),
             memory=memory(),
             machine=assembly.models.describe_hardware(),
@@ -95,7 +95,7 @@ class ModelsTab:
 
     def follow(self) -> Iterator[str]:
         """Yield the list while models are downloaded."""
-        for _items in self._wanted.downloads.follow():
+        for _items in self._installer.downloads.follow():
             yield self.listed()
 
     def follow_embeddings(self) -> Iterator[str]:
@@ -106,10 +106,10 @@ class ModelsTab:
 
     def get(self, event: gr.EventData) -> str:
         """Download a model, and use it as soon as it is complete."""
-        self._wanted.use(str(event.name))
+        self._installer.use(str(event.name))
         return self.listed()
 
-    def _now(self, name: str) -> Callable[[str], int]:
+    def _reader(self, name: str) -> Callable[[str], int]:
         return lambda _: int(getattr(self._assembly.settings, name))
 
     def _saver(self, name: str) -> Callable[[float | None], str]:
@@ -122,7 +122,7 @@ class ModelsTab:
 
         return save
 
-    def do(self, event: gr.EventData) -> str:
+    def handle_button(self, event: gr.EventData) -> str:
         """Handle a button of the list: use, download or cancel a model, approve a server, or re-index."""
         name = str(event.name)
         match str(event.what):
@@ -134,24 +134,24 @@ class ModelsTab:
             case "use":
                 self._assembly.models.use(name)
             case "use-set":
-                self._wanted.use(name)
+                self._installer.use(name)
             case "get":
-                self._wanted.download(name)
+                self._installer.download(name)
             case "own":
-                self._give_own(name, str(event.embedder))
+                self._set_embedder(name, str(event.embedder))
             case "embed":
                 self.embeddings.reindex(name)
             case "cancel":
-                self._wanted.cancel(name)
+                self._installer.cancel(name)
         return self.listed()
 
-    def _give_own(self, collection: str, embedder: str) -> None:
+    def _set_embedder(self, collection: str, embedder: str) -> None:
         """Give a collection its own embedding model ("" for the current one), and re-index it if needed."""
         self._assembly.collection_settings.set_embedder(embedder or None, collection)
         if collection in self._assembly.collections.embedders.to_reindex():
             self.embeddings.reindex(collection)
 
-    def look(self, address: str, key: str) -> tuple[str, str, str]:
+    def find_models(self, address: str, key: str) -> tuple[str, str, str]:
         """Find models at an address, or on this computer if it is empty, and list them; store the key, if any."""
         servers = self._assembly.library.servers
         try:

@@ -32,15 +32,15 @@ class StorageSettings:
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
 
-    def show(self, script: str) -> None:
+    def create(self, script: str) -> None:
         """Create the components."""
         given = gr.UploadButton(_("Import a backup"), elem_id="lc-copy-given")
         fix_upload_leak(given)
         self.listing = gr.HTML("", elem_id="lc-storage", js_on_load=script)
-        given.upload(self.take_in, [given], [given, self.listing], **PRIVATE)
-        release_buttons(self.listing.input(self.do, None, [self.listing], **PRIVATE))
+        given.upload(self.import_backup, [given], [given, self.listing], **PRIVATE)
+        release_buttons(self.listing.input(self.handle_button, None, [self.listing], **PRIVATE))
 
-    def take_in(self, given: str) -> tuple[None, str]:
+    def import_backup(self, given: str) -> tuple[None, str]:
         """Add a backup that was made elsewhere to the list of backups, so that it can be restored."""
         file = Path(given)
         try:
@@ -87,7 +87,7 @@ class StorageSettings:
             command=f"localcrag restore FILE --data-dir {shlex.quote(str(folder))}",
         )
 
-    def do(self, event: gr.EventData) -> str:
+    def handle_button(self, event: gr.EventData) -> str:
         """Make a backup, restore one, or delete everything."""
         match str(event.what):
             case "copy":
@@ -113,10 +113,10 @@ MODES = [
 FIXED = gettext_noop("Set for all collections by LOCALCRAG_WEB or settings.json; it cannot be changed here.")
 
 
-def web_settings(assembly: Assembly, in_force: LiveFields, collection: gr.Dropdown) -> None:
+def web_settings(assembly: Assembly, fields: LiveFields, collection: gr.Dropdown) -> None:
     """Create the part of the settings for setting and testing the SearXNG server, and connect it."""
-    in_use, own = assembly.current_settings, assembly.collection_settings
-    settings, fixed = in_use.now, "web" in in_use.now.model_fields_set
+    current, own = assembly.current_settings, assembly.collection_settings
+    settings, fixed = current.now, "web" in current.now.model_fields_set
     with gr.Column(elem_id="lc-web"):
         label, placeholder = _("Address of your SearXNG"), "http://127.0.0.1:8080"
         info = _("Used only if your documents are not enough. Leave it empty to never search the web.")
@@ -130,23 +130,23 @@ def web_settings(assembly: Assembly, in_force: LiveFields, collection: gr.Dropdo
         test = gr.Button(_("Save and test"), size="sm")
         report = gr.HTML("", elem_id="lc-web-report")
 
-    def save(address: str, chosen: str, never: str, of: str) -> str:
+    def save(address: str, chosen: str, never: str, selected: str) -> str:
         terms = tuple(line.strip() for line in never.splitlines() if line.strip())
         entered = {"searxng_url": address.strip() or None, "web_never_terms": terms}
-        changes = {name: value for name, value in entered.items() if value != getattr(in_use.now, name)}
+        changes = {name: value for name, value in entered.items() if value != getattr(current.now, name)}
         try:
             if changes:
-                in_use.change(**changes)
+                current.change(**changes)
             if not fixed:
                 # Store the mode even if it is already active: a preset chosen later must not change it.
-                own.set_web_mode(WebMode(chosen), of)
+                own.set_web_mode(WebMode(chosen), selected)
         except LocalcragError as error:
             return renderers.message(str(error))
-        finding = search_server(in_use.now, assembly.web)
+        finding = search_server(current.now, assembly.web)
         signs = {CheckState.OK: _("Works:"), CheckState.OFF: _("Off:"), CheckState.FAILED: _("Does not work.")}
         return renderers.message(f"{signs[finding.state]} {finding.detail}")
 
     test.click(save, [url, mode, terms, collection], [report], api_visibility="private")
-    in_force.add(url, lambda _: in_use.now.searxng_url or "")
-    in_force.add(mode, lambda of: own.web_mode(of).value)
-    in_force.add(terms, lambda _: "\n".join(in_use.now.web_never_terms))
+    fields.add(url, lambda _: current.now.searxng_url or "")
+    fields.add(mode, lambda selected: own.web_mode(selected).value)
+    fields.add(terms, lambda _: "\n".join(current.now.web_never_terms))
