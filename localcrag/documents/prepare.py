@@ -81,7 +81,7 @@ class UnpackLimits:
     members: int = MOST_MEMBERS
     size: int = MOST_BYTES
 
-    def take(self, member: Member, whole: str) -> None:
+    def subtract(self, member: Member, whole: str) -> None:
         """Subtract a file from the remaining room. Raises UnreadableDocument if there is not enough room for it."""
         self.members -= 1
         self.size -= len(member.data)
@@ -219,11 +219,11 @@ class ReadingTools:
 class Draft:
     """A document that has been read and cut.
 
-    `own` is its file if it is kept; `lent` is closed when the document is stored.
+    `kept_file` is its file if it is kept; `lent` is closed when the document is stored.
     """
 
     name: str
-    own: OriginalFile | None
+    kept_file: OriginalFile | None
     sha256: str
     replaces: bool
     media_type: str
@@ -232,8 +232,8 @@ class Draft:
     title: str
     text: str
     chunks: list[Chunk]
-    waits: Sequence[int]
-    lost: Sequence[int]
+    waiting_pages: Sequence[int]
+    lost_pages: Sequence[int]
     seconds: float
     progress: FileProgress
     lent: ExitStack = field(default_factory=ExitStack)
@@ -329,7 +329,7 @@ def _prepare_members(
         if member.error:
             yield IngestResult(f"{name}/{member.name}", IngestStatus.FAILED, error=member.error)
             continue
-        room.take(member, name)
+        room.subtract(member, name)
         with ExitStack() as lent:
             path = lent.enter_context(tools.as_file(member))
             upload = Upload(path, f"{name}/{member.name}", original=member.changed is not None)
@@ -375,7 +375,7 @@ def _draft(
         raise EmptyDocument(no_text_error(upload.name, lost))
     yield Draft(
         name=upload.name,
-        own=own if pictured else None,
+        kept_file=own if pictured else None,
         sha256=reading.sha256,
         replaces=reading.replaces,
         media_type=document.media_type,
@@ -384,8 +384,8 @@ def _draft(
         title=title,
         text=join_pages(pages),
         chunks=chunks,
-        waits=waits,
-        lost=lost,
+        waiting_pages=waits,
+        lost_pages=lost,
         seconds=time.perf_counter() - reading.begun,
         progress=progress,
         lent=lent.pop_all() if pictured else ExitStack(),

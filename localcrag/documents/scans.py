@@ -126,8 +126,8 @@ class _DocumentScan:
     begun: float = field(default_factory=time.perf_counter)
     read: dict[int, ScannedPage] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
-    put: float = field(default_factory=time.perf_counter)
-    putting: float = 0.0
+    stored_at: float = field(default_factory=time.perf_counter)
+    storing_seconds: float = 0.0
     failed: bool = False
 
 
@@ -209,11 +209,11 @@ def _store_result(item: _PageResult, parts: ScanTools, pace: _ScanProgress) -> G
         pace.done += 1
     yield pace.progress(reading.document)
     # Storing takes longer as the text grows, so the interval is a multiple of the time that storing took.
-    if time.perf_counter() - reading.put > STORE_INTERVAL_FACTOR * reading.putting:
+    if time.perf_counter() - reading.stored_at > STORE_INTERVAL_FACTOR * reading.storing_seconds:
         begun = time.perf_counter()
         yield from _put_text(reading, parts, pace)
-        reading.put = time.perf_counter()
-        reading.putting = reading.put - begun
+        reading.stored_at = time.perf_counter()
+        reading.storing_seconds = reading.stored_at - begun
 
 
 def _page(job: tuple[_DocumentScan, int | None], parts: ScanTools) -> Generator[_PageResult, None, None]:
@@ -262,11 +262,11 @@ def _put_text(reading: _DocumentScan, parts: ScanTools, pace: _ScanProgress) -> 
         pages = list(opened.pages)
     title = document_title(opened.title, pages, document.name)
 
-    def at(*_: object) -> IngestProgress:
+    def event(*_: object) -> IngestProgress:
         return pace.progress(document)
 
-    chunks = yield from cut_pages(pages, title, parts.embedder, parts.chunk_tokens, at)
-    vectors = yield from embed_chunks(chunks, title, parts.embedder, at, parts.shelf.vectors(document))
+    chunks = yield from cut_pages(pages, title, parts.embedder, parts.chunk_tokens, event)
+    vectors = yield from embed_chunks(chunks, title, parts.embedder, event, parts.shelf.vectors(document))
     text, recognised = join_pages(pages), list(read)
     parts.shelf.replace_text(document, text=text, chunks=chunks, vectors=vectors, title=title, pages=recognised)
     parts.index.refresh()

@@ -63,7 +63,7 @@ class Folder:
         with self._open.file.openstream(list(path)) as stream:
             return bytes(stream.read())
 
-    def places(self, name: str, offsets: Iterable[int]) -> Iterator[tuple[int, int]]:
+    def file_offsets(self, name: str, offsets: Iterable[int]) -> Iterator[tuple[int, int]]:
         """Yield offsets within a large stream at the top of the file, each with its offset in the file.
 
         Raises ValueError if there is no such stream, and the errors that damaged files cause.

@@ -181,7 +181,7 @@ def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int
         kinds.expect_text(path, name, "an e-mail", head)
     elif kinds.identify(head) != kinds.OLE:
         raise kinds.mismatch(path, name, outlook.OUTLOOK, head)
-    letters = _read_emails(path, name, media_type, whole=False)
+    letters = _read_emails(path, name, media_type, with_files=False)
     if media_type != MBOX:
         return None, _pages(letters, name, media_type)
     if not letters or len(letters) > MOST_EMAILS:
@@ -200,7 +200,7 @@ def members(path: Path, name: str, media_type: str) -> Generator[Member, None, N
     """
     names = UniqueNames()
     seen: set[bytes] = set()
-    for number, one in enumerate(_read_emails(path, name, media_type, whole=True), start=1):
+    for number, one in enumerate(_read_emails(path, name, media_type, with_files=True), start=1):
         letter = _parsed(one)
         folder, sent = f"{number}/" if media_type == MBOX else "", _seconds(letter)
         for part, inside in attachments(letter):
@@ -230,10 +230,10 @@ def pictures_of_page(path: Path, name: str) -> Generator[Member, None, None]:
         yield Member(names.of(safe_path(named)), data)
 
 
-def _read_emails(path: Path, name: str, media_type: str, *, whole: bool) -> Sequence[bytes | EmailMessage]:
-    """Return the e-mails of a file; those of Outlook with their attachments if `whole`."""
+def _read_emails(path: Path, name: str, media_type: str, *, with_files: bool) -> Sequence[bytes | EmailMessage]:
+    """Return the e-mails of a file; those of Outlook with their attachments if `with_files`."""
     if media_type == kinds.MSG:
-        return [outlook.read_message(path, name, whole=whole)]
+        return [outlook.read_message(path, name, with_files=with_files)]
     data = _read_bytes(path, name)
     return _FROM_LINE.split(data)[1:] if media_type == MBOX else [data]
 
@@ -241,7 +241,7 @@ def _read_emails(path: Path, name: str, media_type: str, *, whole: bool) -> Sequ
 def date_and_subject(path: Path, media_type: str) -> tuple[str | None, str]:
     """Return an e-mail's ISO date and subject; None and "" if they are missing."""
     try:
-        letter = _parsed(_read_emails(path, path.name, media_type, whole=False)[0])
+        letter = _parsed(_read_emails(path, path.name, media_type, with_files=False)[0])
         sent = _sent(letter)
         return sent.date().isoformat() if sent else None, header_value(letter, "Subject")
     except (*MALFORMED, RecursionError):
@@ -273,22 +273,22 @@ def _pages(letters: Sequence[bytes | EmailMessage], name: str, media_type: str) 
             remedy = "Save it again in the mail program, or give it the name ending that fits its content."
             raise UnreadableDocument(f"{why} {remedy}")
         try:
-            page = _page(_parsed(data), name, head_too=media_type != MHTML, titled=media_type == MBOX)
+            page = _page(_parsed(data), name, with_headers=media_type != MHTML, titled=media_type == MBOX)
         except RecursionError as error:
             why = f"{name} cannot be read: its parts are nested too deeply."
             raise UnreadableDocument(f"{why} Open it in the mail program, and save the message as text.") from error
         yield replace(page, number=number if media_type == MBOX else None)
 
 
-def _page(letter: EmailMessage, name: str, *, head_too: bool, titled: bool) -> Page:
+def _page(letter: EmailMessage, name: str, *, with_headers: bool, titled: bool) -> Page:
     body = _body(letter, name)
     # An e-mail's subject is its document's title, but in a mailbox each e-mail has its own subject.
     subject = f"# {subject}\n\n" if titled and (subject := header_value(letter, "Subject")) else ""
-    written = f"{written}\n\n" if head_too and (written := _sender_sentence(letter)) else ""
+    written = f"{written}\n\n" if with_headers and (written := _sender_sentence(letter)) else ""
     front = normalise(subject + written)
     headings = tuple(Heading(one.start + len(front), one.end + len(front), one.level) for one in body.headings)
     files = (str(part.get_filename() or part.get_content_type()) for part, _ in attachments(letter))
-    below = [*_addresses(letter), *(f"Attached: {one_line(file)}" for file in files)] if head_too else []
+    below = [*_addresses(letter), *(f"Attached: {one_line(file)}" for file in files)] if with_headers else []
     behind = "".join(f"\n\n{line}" for line in below)
     return Page(None, f"{front}{body.text}{normalise(behind)}", headings=headings)
 

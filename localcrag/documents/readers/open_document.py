@@ -138,11 +138,11 @@ def _html_properties(path: Path) -> Properties:
     for meta in root.iter("meta"):
         name = meta.get("property") or meta.get("name") or meta.get("itemprop") or meta.get("http-equiv") or ""
         metadata.setdefault(name.strip().lower(), meta.get("content"))
-    day = _first(metadata.get(name) for name in META_NAMES) or _only_time(root)
+    day = _first(metadata.get(name) for name in META_NAMES) or _single_date(root)
     return Properties(day, _title(root.findtext("head/title")))
 
 
-def _only_time(root: Any) -> str | None:
+def _single_date(root: Any) -> str | None:
     """Return the date of a page's `time` elements if all have the same day; otherwise they may date anything."""
     days = {iso_date(time.get("datetime") or time.text_content()) for time in root.iter("time")}
     return days.pop() if len(days) == 1 else None
@@ -236,10 +236,10 @@ def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = Mapp
     known = read_properties(path, media_type)
     is_mail = media_type in (mail.EML, mail.MBOX, kinds.MSG)
     members = mail.members(path, name, media_type) if is_mail else _yield_all(())
-    return _with_pictures(OpenDocument(media_type, page_count, pages, known.dated, known.title, members), path, name)
+    return _add_pictures(OpenDocument(media_type, page_count, pages, known.dated, known.title, members), path, name)
 
 
-def _with_pictures(document: OpenDocument, path: Path, name: str) -> OpenDocument:
+def _add_pictures(document: OpenDocument, path: Path, name: str) -> OpenDocument:
     """Return a document with the pictures that it shows; without any text, it is an archive of them.
 
     The pictures of an office file only count if they show more than its text says.

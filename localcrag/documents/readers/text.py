@@ -409,33 +409,33 @@ def decode(data: bytes, name: str, declared: str | None = None) -> str:
     if b"\x1b$" in data and data.isascii():
         return _text(data.decode("iso2022_jp", "replace"), name)
     # Bytes above 127 that happen to be valid UTF-8 are UTF-8, whatever the file claims.
-    for text in (_utf16(data), _strictly(data, "utf-8")):
+    for text in (_utf16(data), _decode_strictly(data, "utf-8")):
         if text is not None:
             return _text(text, name)
-    text = None if declared is None else _nearly(data, declared)
+    text = None if declared is None else _decode_nearly(data, declared)
     text = _mostly_utf8(data) if text is None else text
     return _text(_guess(data, name) if text is None else text, name)
 
 
 def _text(text: str, name: str) -> str:
     if len(CONTROLS.findall(text)) > CONTROL_SHARE * len(text):
-        raise _not_text(name)
+        raise _not_text_error(name)
     return text
 
 
-def _not_text(name: str) -> UnreadableDocument:
+def _not_text_error(name: str) -> UnreadableDocument:
     remedy = "Open it in the program it comes from, save it as UTF-8 text or as PDF, and add that."
     return UnreadableDocument(f"{name} is not a text file: its bytes are not in any known text encoding. {remedy}")
 
 
-def _strictly(data: bytes, encoding: str) -> str | None:
+def _decode_strictly(data: bytes, encoding: str) -> str | None:
     try:
         return data.decode(encoding)
     except UnicodeDecodeError:
         return None
 
 
-def _nearly(data: bytes, encoding: str) -> str | None:
+def _decode_nearly(data: bytes, encoding: str) -> str | None:
     try:
         text = data.decode(encoding, "replace")
     except (LookupError, ValueError):  # unknown, or not a text encoding
@@ -449,7 +449,7 @@ def _utf16(data: bytes) -> str | None:
     # A fifth of the bytes must be NUL, nearly all of them in the same half of each pair.
     if even + odd < min(len(data), SAMPLE_BYTES) * 0.2 or min(even, odd) * 20 > max(even, odd):
         return None
-    return _strictly(data[: len(data) // 2 * 2], "utf-16-le" if odd > even else "utf-16-be")
+    return _decode_strictly(data[: len(data) // 2 * 2], "utf-16-le" if odd > even else "utf-16-be")
 
 
 def _mostly_utf8(data: bytes) -> str | None:
@@ -472,7 +472,7 @@ def _guess(data: bytes, name: str) -> str:
     matches = charset_normalizer.from_bytes(lines, cp_isolation=list(candidates))
     best = matches.best()
     if best is None and not western:
-        raise _not_text(name)
+        raise _not_text_error(name)
     # If several candidates fit equally well, the first in the list is chosen.
     equals = [m.encoding for m in matches if best and m.chaos <= best.chaos and m.coherence >= best.coherence]
     return data.decode(min(equals, key=candidates.index, default="cp1252"), "replace")

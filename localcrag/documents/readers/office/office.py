@@ -273,11 +273,11 @@ def page(
     except anydoc.ConvertError as error:
         raise packages.damaged(name, what, error) from error
     markup = "".join(_Markup(media_type in SLIDES, sheets, extra_html or {}).pieces(document))
-    marked = _with_markdown_headings(render(markup, name))
+    marked = _mark_headings(render(markup, name))
     return replace(marked, unread=not marked.text.strip() and PICTURE in markup)
 
 
-def _with_markdown_headings(page: Page) -> Page:
+def _mark_headings(page: Page) -> Page:
     """Return a page with Markdown's marks at its headings, which mark them if a part of the text is parsed again.
 
     `headings` then contains only those that are too deep for Markdown.

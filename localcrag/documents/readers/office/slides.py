@@ -133,10 +133,10 @@ def _text(elements: Iterable[Element]) -> str:
     return "".join(one.text or "" for one in elements)
 
 
-def _comment(on: str | None, author: str, text: str) -> str:
+def _comment(cell: str | None, author: str, text: str) -> str:
     author = " ".join(author.split())
     body = " ".join(text.split()).removeprefix(f"{author}:").strip()
-    return f"Comment{f' on {on}' if on else ''}{f' by {author}' if author else ''}: {body}"
+    return f"Comment{f' on {cell}' if cell else ''}{f' by {author}' if author else ''}: {body}"
 
 
 def _people(parts: Mapping[str, bytes]) -> dict[str, str]:
@@ -174,7 +174,7 @@ def old_slides(path: Path) -> tuple[int, Iterator[bytes]] | None:
             slides = _slides(stream, user)
             if not slides or len(slides) > MOST_SLIDES or len(slides) * path.stat().st_size > MOST_BYTES:
                 return None
-            places = dict(root.places(DOCUMENT, [at for slide in slides for at in slide]))
+            places = dict(root.file_offsets(DOCUMENT, [at for slide in slides for at in slide]))
             data = path.read_bytes()
             # No reader knows a record of type 0. Each slide's file gets the types of its own records back.
             silent = bytearray(data)
@@ -182,10 +182,10 @@ def old_slides(path: Path) -> tuple[int, Iterator[bytes]] | None:
                 silent[place] = 0
     except kinds.DamagedCompound:
         return None
-    return len(slides), _each_old_slide(data, bytes(silent), [[places[at] for at in slide] for slide in slides])
+    return len(slides), _old_slide_files(data, bytes(silent), [[places[at] for at in slide] for slide in slides])
 
 
-def _each_old_slide(data: bytes, silent: bytes, slides: list[list[int]]) -> Iterator[bytes]:
+def _old_slide_files(data: bytes, silent: bytes, slides: list[list[int]]) -> Iterator[bytes]:
     for own in slides:
         alone = bytearray(silent)
         for place in own:

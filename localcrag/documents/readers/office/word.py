@@ -48,7 +48,7 @@ class DrawingText:
     marked: dict[int, str] = field(default_factory=dict)
     below: list[str] = field(default_factory=list)
 
-    def in_place(self, markup: str) -> str:
+    def insert_into(self, markup: str) -> str:
         """Return the text as HTML, with the drawings in place of their marks and the rest below."""
         # Each drawing is inserted once, whatever marks a crafted file has.
         return _DRAWING_MARK.sub(lambda mark: self.marked.pop(int(mark[1]), ""), markup) + "".join(self.below)
@@ -347,7 +347,7 @@ def _pages(path: Path, name: str) -> Generator[Page, None, None]:
         raise
     except Exception as error:  # mammoth passes on any error that a damaged part causes
         raise packages.damaged(name, WORD, error) from error
-    markup = drawn.in_place(_BACK_LINK.sub("", markup))
+    markup = drawn.insert_into(_BACK_LINK.sub("", markup))
     yield render(_LIST_MARK.sub(lambda mark: f'<li value="{mark[2]}">' if mark[1] else "", markup), name)
 
 
@@ -358,8 +358,8 @@ def _prepare_for_mammoth(path: Path) -> tuple[BytesIO, DrawingText]:
         parts = packages.read_parts(archive, WITH_TEXT)
         add_margin_boxes(parts, drawn)
 
-        def mended(part: zipfile.ZipInfo) -> bytes:
+        def readable(part: zipfile.ZipInfo) -> bytes:
             is_body = BODY.fullmatch(part.filename)
             return readable_part(part.filename, parts, drawn) if is_body else packages.read_part(archive, part)
 
-        return packages.packed((part, mended(part)) for part in archive.infolist()), drawn
+        return packages.packed((part, readable(part)) for part in archive.infolist()), drawn
