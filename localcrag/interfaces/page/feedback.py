@@ -120,7 +120,18 @@ def wire(
         return label_lists(assembly)
 
     def add(event: gr.EventData) -> Iterator[tuple[Any, ...]]:
-        yield from _add(assembly, str(event.run_id), int(event.result) if event.result else None)
+        """Add a web text; yield the report, the panel, and the list of gaps, at the beginning and at the end."""
+        run_id, number = str(event.run_id), int(event.result) if event.result else None
+        yield renderers.message(_("Adding the web text …")), gr.skip(), gr.skip()
+        try:
+            with closing(assembly.gaps.add_web_text(run_id, number)) as events:
+                results = [event for event in events if isinstance(event, IngestResult)]
+            failed = next((result.error for result in results if result.error), None)
+            text = failed or _("This is web text. Ask the question again to see whether it is answered now.")
+            shown = run_panel_by_id(assembly, run_id)
+        except LocalcragError as error:
+            text, shown = str(error), gr.skip()
+        yield renderers.message(text), shown, gaps(assembly)
 
     def listed(collection: str) -> str:
         return documents_html(assembly.collections, collection)
@@ -144,17 +155,3 @@ def open_run(assembly: Assembly) -> Callable[[gr.EventData], str]:
         return run_panel_by_id(assembly, event.run_id)
 
     return show
-
-
-def _add(assembly: Assembly, run_id: str, number: int | None) -> Iterator[tuple[Any, ...]]:
-    """Add a web text; yield the report, the panel, and the list of gaps, at the beginning and at the end."""
-    yield renderers.message(_("Adding the web text …")), gr.skip(), gr.skip()
-    try:
-        with closing(assembly.gaps.add_web_text(run_id, number)) as events:
-            results = [event for event in events if isinstance(event, IngestResult)]
-        failed = next((result.error for result in results if result.error), None)
-        text = failed or _("This is web text. Ask the question again to see whether it is answered now.")
-        shown = run_panel_by_id(assembly, run_id)
-    except LocalcragError as error:
-        text, shown = str(error), gr.skip()
-    yield renderers.message(text), shown, gaps(assembly)

@@ -112,43 +112,33 @@ def settings_head(*, reload: bool = False) -> str:
 GAPS_SHOWN = 10
 
 
+FolderTags = Mapping[str, Sequence[str]]
+NO_TAGS: FolderTags = MappingProxyType({})
+NO_NOTES = {"foreign": False, "place": "", "writer": "", "index_errors": "", "problem": ""}
+"""The notes above a list of documents that has none.
+
+`foreign` is true if most documents are in languages that the current models were not made for. `place` is the
+collection's server, "" for this computer. `writer` is the client that is writing to the collection right now,
+`index_errors` the reason why its index file could not be written, and `problem` the reason why it cannot be listed.
+"""
+
+
 def documents(
-    items: Sequence[Document],
-    collection: str,
-    collections: Sequence[str],
-    folder_tags: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    *,
-    foreign: bool = False,
-    place: str = "",
-    writer: str = "",
-    index_errors: str = "",
-    problem: str = "",
+    items: Sequence[Document], collection: str, collections: Sequence[str], tags: FolderTags = NO_TAGS, **notes: object
 ) -> str:
-    """Return the list of a collection's documents, and of their folders with their tags.
-
-    `foreign` is true if most documents are in languages that the current models were not made for. `place` is the
-    collection's server, "" for this computer. `writer` is the client that is writing to the collection right now,
-    `index_errors` the reason why its index file could not be written, and `problem` the reason why it cannot be listed.
-    """
+    """Return the list of a collection's documents, and of their folders with their tags; `notes` are as in NO_NOTES."""
     inside = Counter(folder for document in items for folder in parent_folders(document.name))
-    return render(
-        "documents/documents.html",
-        documents=items,
-        foreign=foreign,
-        place=place,
-        writer=writer,
-        index_errors=index_errors,
-        problem=problem,
-        # An empty folder keeps its tags for documents that are added later.
-        folders=[(name, inside[name], folder_tags.get(name, ())) for name in sorted({*inside, *folder_tags})],
-        origins={document.name: _origins(document, folder_tags) for document in items},
-        collection=collection,
-        changeable=collection != DEFAULT_COLLECTION,
-        others=[name for name in collections if name != collection],
-    )
+    # An empty folder keeps its tags for documents that are added later.
+    folders = [(name, inside[name], tags.get(name, ())) for name in sorted({*inside, *tags})]
+    origins = {document.name: _origins(document, tags) for document in items}
+    others = [name for name in collections if name != collection]
+    listed = {"documents": items, "folders": folders, "origins": origins, "others": others}
+    changeable = collection != DEFAULT_COLLECTION
+    shown = listed | NO_NOTES | notes
+    return render("documents/documents.html", collection=collection, changeable=changeable, **shown)
 
 
-def _origins(document: Document, folder_tags: Mapping[str, Sequence[str]]) -> dict[str, str | None]:
+def _origins(document: Document, folder_tags: FolderTags) -> dict[str, str | None]:
     """Return a document's tags, each with the folder that it comes from; None for the document's own tags."""
     from_folders = {
         tag.casefold(): folder for folder in parent_folders(document.name) for tag in folder_tags.get(folder, ())

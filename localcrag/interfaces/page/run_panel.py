@@ -12,7 +12,6 @@ from localcrag.records import wording
 from localcrag.records.enums import Action, Origin, StripReason
 from localcrag.records.passages import NEVER_KEPT, Choice, Evidence, GradedPassage, Strip, strips_by_piece
 from localcrag.records.run import Claim, Run
-from localcrag.records.wording import NOT_ASKED, compare_with_thresholds
 from localcrag.runs import recording
 from localcrag.text.titles import SEPARATOR
 from localcrag.text.translation import gettext as _
@@ -90,9 +89,6 @@ def panel(run: Run | None, busy: str | None = None, learned: Mapping[str, object
         "panel/panel.html",
         run=run,
         busy=busy,
-        graded_by=recording.describe_grader(run),
-        reading=recording.describe_reading(run),
-        searched=recording.describe_scope(run),
         learned=learned,
         local=[passage for passage in passages if passage.origin is Origin.LOCAL],
         web=[passage for passage in passages if passage.origin is Origin.WEB],
@@ -101,13 +97,9 @@ def panel(run: Run | None, busy: str | None = None, learned: Mapping[str, object
         lowered={passage.id: _lowered_threshold(passage, run) for passage in passages},
         sources={source.id: source for source in run.sources},
         parts=_parts,
-        totals=recording.describe_totals(recording.totals(run)),
-        reasons={passage.id: compare_with_thresholds(passage.relevance, run.thresholds) for passage in passages},
-        seconds=sum(step.seconds for step in run.steps),
         points=points([passage for passage in passages if passage.id not in unscored]),
         unscored=unscored,
-        why_not=recording.describe_shortfall(run),
-        not_asked=NOT_ASKED,
+        recording=recording,
         wording=wording,
         meanings={
             Action.CORRECT: _("your documents are enough"),

@@ -207,7 +207,6 @@ def turn_html(turn: ChatTurn, run: Run | None, *, labels: bool | None = None, bu
         render(
             "chat/turn.html",
             turn=turn,
-            state=turn.state.value,
             live=busy is not None,
             busy=busy,
             action=run.action if run else None,
