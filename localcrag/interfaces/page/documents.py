@@ -27,7 +27,6 @@ from localcrag.app.collections.locator import TransferProgress
 from localcrag.app.tasks import Job
 from localcrag.app.uploads import FoundFiles, Uploads, UploadTask
 from localcrag.interfaces.page import renderers
-from localcrag.interfaces.page.chat.html import empty_chat
 from localcrag.interfaces.page.handlers import (
     LATEST,
     PARALLEL,
@@ -238,8 +237,9 @@ def documents_html(collections: Collections, collection: str) -> str:
 class DocumentEvents:
     """The handlers for documents, uploads and collections; each takes and returns the values of components."""
 
-    def __init__(self, assembly: Assembly, uploads: Uploads) -> None:
-        self._assembly, self._uploads = assembly, uploads
+    def __init__(self, assembly: Assembly, uploads: Uploads, first_questions: Callable[[], str]) -> None:
+        """Create the handlers; `first_questions` returns the first screen of a chat without turns, as HTML."""
+        self._assembly, self._uploads, self._first_questions = assembly, uploads, first_questions
         self._collections, self._forgetting = assembly.collections, assembly.document_deletion
         self._followers: list[object] = []
         self._shown_by_tab: Tabs[str] = Tabs()
@@ -299,7 +299,7 @@ class DocumentEvents:
 
     def first_questions(self, where: str) -> Any:
         """Return the first screen of a chat without turns; skip if the tab shows a chat with turns."""
-        return gr.skip() if where else empty_chat(self._assembly)
+        return gr.skip() if where else self._first_questions()
 
     def follow(self, collection: str, request: gr.Request) -> Iterator[tuple[Any, ...]]:
         """Show the progress of uploads, and the documents whenever one was added, until all uploads have ended.

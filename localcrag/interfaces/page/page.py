@@ -16,6 +16,7 @@ from localcrag.app.uploads import Uploads
 from localcrag.interfaces.page import feedback, renderers, run_panel, source
 from localcrag.interfaces.page.chat.chat import ChatColumn, consent_question, unrestricted_line
 from localcrag.interfaces.page.chat.events import ChatComponents, ChatEvents
+from localcrag.interfaces.page.chat.html import empty_chat
 from localcrag.interfaces.page.documents import (
     DocumentEvents,
     DocumentsColumn,
@@ -98,7 +99,7 @@ def build(assembly: Assembly) -> App:
         places = ChatComponents(column, panel, listed, status_line, export, documents.collection, documents.listing)
         chats = ChatEvents(assembly, places)
         chats.wire(page)
-        document_events = DocumentEvents(assembly, uploads)
+        document_events = DocumentEvents(assembly, uploads, lambda: empty_chat(assembly))
         chooses = document_events.wire(page, documents, column.log, column.where)
         watching = WatchEvents(assembly.folders, uploads, watcher, document_events.listed)
         watching.wire(page, documents.watched, documents.listing, documents.collection)

@@ -71,7 +71,7 @@ def test_files_that_go_in_leave_the_collection_that_is_shown_by_then(tmp_path: P
 
     uploads = Uploads(taken_in)
     assembly = SimpleNamespace(collections=FakeCollections(), document_deletion=None)
-    events = DocumentEvents(cast(Assembly, assembly), uploads)
+    events = DocumentEvents(cast(Assembly, assembly), uploads, lambda: "")
     tab, other = gr.Request(session_hash="one"), gr.Request(session_hash="two")
     (tmp_path / "a.txt").write_text("x")
     uploads.add([tmp_path / "a.txt"], "attic")

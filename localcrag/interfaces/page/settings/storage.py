@@ -65,16 +65,14 @@ class StorageSettings:
         """
         assembly, collections = self._assembly, self._assembly.collections
         folder, names, servers = assembly.settings.data_dir.absolute(), collections.names(), outgoing(assembly)
+        documents = sum(len(collections.documents(name)) for name in names)
+        counts = [(_("collections"), len(names)), (_("documents"), documents)]
+        counts += [(_("chats"), len(assembly.chats.chats())), (_("questions"), assembly.runs.count())]
         return render(
             "settings/storage.html",
             folder=folder,
             models=assembly.library.models_dir,
-            counts=[
-                (_("collections"), len(names)),
-                (_("documents"), sum(len(collections.documents(name)) for name in names)),
-                (_("chats"), len(assembly.chats.chats())),
-                (_("questions"), assembly.runs.count()),
-            ],
+            counts=counts,
             sizes=assembly.storage.sizes(),
             backups=sorted(assembly.storage.backups.glob("*.sqlite3"), reverse=True),
             left=egress.summary_line(assembly.egress.summary()),
