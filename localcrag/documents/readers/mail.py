@@ -206,7 +206,8 @@ def members(path: Path, name: str, media_type: str) -> Generator[Member, None, N
         for part, inside in attachments(letter):
             if part.get_content_type() not in _SIGNATURES and not (inside and was_seen(content(part), seen)):
                 yield _member(part, names, folder, sent)
-        for named, data in pictures_in(_html(letter).decode("latin-1"), LEAST_PIXELS, seen):
+        html = _html(letter)
+        for named, data in pictures_in(html.decode("latin-1"), LEAST_PIXELS, seen) if b"base64," in html else ():
             yield Member(names.of(safe_path(f"{folder}{named}")), data, sent)
 
 

@@ -161,7 +161,7 @@ def _cell_data(cell: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def pictures_in(text: str, least_pixels: int, seen: set[bytes]) -> Iterator[tuple[str, bytes]]:
     """Yield the pictures in a text that have at least `least_pixels`, each once (`was_seen`) and with a name."""
-    for found in _URL.finditer(text) if ";base64," in text else ():
+    for found in _URL.finditer(text):
         data = _decoded(found["data"])
         if is_new(data, least_pixels, seen):
             yield _default_name(found["kind"].lower()), data

@@ -29,16 +29,7 @@ from localcrag.records.errors import DocumentError, LocalcragError
 from localcrag.records.events import RunFinished, StepStarted
 from localcrag.records.ingest import IngestResult
 from localcrag.records.restriction import Restriction
-from localcrag.runs.for_programs import (
-    Citation,
-    Details,
-    FoundPassage,
-    citations,
-    details,
-    format_answer,
-    format_passages,
-    passages,
-)
+from localcrag.runs import for_programs
 from localcrag.settings import Settings
 from localcrag.text.translation import counted
 
@@ -59,18 +50,18 @@ PassagesBefore = Annotated[_Neighbours, Field(description="number of passages be
 PassagesAfter = Annotated[_Neighbours, Field(description="number of passages after it to read as well")]
 
 
-class AskOutput(Details):
+class AskOutput(for_programs.Details):
     """An answer, the sources of its citations [1], [2], …, and how it was found."""
 
     answer: str
-    citations: list[Citation]
+    citations: list[for_programs.Citation]
 
 
 class SearchOutput(TypedDict):
     """Passages, most relevant first."""
 
     collection: str
-    passages: list[FoundPassage]
+    passages: list[for_programs.FoundPassage]
     warnings: list[str]
 
 
@@ -165,8 +156,9 @@ class Tools:
                     await context.report_progress(steps, message=one.event.detail)
                 if isinstance(one.event, RunFinished):
                     run = one.event.run
-                    answered: AskOutput = {"answer": run.answer, "citations": citations(run), **details(run)}
-                    return _result(format_answer(run), answered)
+                    sources = for_programs.citations(run)
+                    answered: AskOutput = {"answer": run.answer, "citations": sources, **for_programs.details(run)}
+                    return _result(for_programs.format_answer(run), answered)
         return _result("The question was stopped before it was answered. Ask it again.", None)
 
     @report_errors
@@ -186,8 +178,8 @@ class Tools:
         found = await to_thread.run_sync(
             lambda: self._assembly.search(query, most=most, collection=name, restriction=_restriction(only))
         )
-        listed = passages(found.passages)
-        text = "\n\n".join([format_passages(listed) or "Nothing was found.", *found.warnings])
+        listed = for_programs.passages(found.passages)
+        text = "\n\n".join([for_programs.format_passages(listed) or "Nothing was found.", *found.warnings])
         return _result(text, SearchOutput(collection=name, passages=listed, warnings=list(found.warnings)))
 
     @report_errors

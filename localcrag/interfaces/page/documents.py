@@ -198,7 +198,7 @@ class DocumentsColumn:
     """The column's components; `chosen` is the collection that is shown first."""
 
     def __init__(self, collections: Collections, chosen: str, script: str) -> None:
-        self.title = gr.HTML(documents_title())
+        self.title = gr.HTML(renderers.documents_title())
         self.collection = gr.Dropdown(
             collections.offered(), value=chosen, label=_("Collection"), elem_id="lc-collection",
             filterable=False, container=False,
@@ -213,11 +213,6 @@ class DocumentsColumn:
         self.watched = gr.HTML("", elem_id="lc-following", js_on_load=script)
         self.transfer = gr.HTML("", elem_id="lc-carried", js_on_load=script)
         self.listing = gr.HTML("", elem_id="lc-documents", js_on_load=script)
-
-
-def documents_title() -> str:
-    """Return the column's title."""
-    return renderers.title(_("Documents"))
 
 
 def documents_html(collections: Collections, collection: str) -> str:

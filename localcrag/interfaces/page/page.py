@@ -17,13 +17,7 @@ from localcrag.interfaces.page import feedback, renderers, run_panel, source
 from localcrag.interfaces.page.chat.chat import ChatColumn, consent_question, unrestricted_line
 from localcrag.interfaces.page.chat.events import ChatComponents, ChatEvents
 from localcrag.interfaces.page.chat.html import empty_chat
-from localcrag.interfaces.page.documents import (
-    DocumentEvents,
-    DocumentsColumn,
-    TransferEvents,
-    WatchEvents,
-    documents_title,
-)
+from localcrag.interfaces.page.documents import DocumentEvents, DocumentsColumn, TransferEvents, WatchEvents
 from localcrag.interfaces.page.handlers import PARALLEL, QUEUED, DownloadFiles, show_all_errors
 from localcrag.interfaces.page.settings.screen import PageLanguage, SettingsScreen
 from localcrag.interfaces.page.steady_blocks import SteadyBlocks
@@ -107,7 +101,7 @@ def build(assembly: Assembly) -> App:
         imports = TransferEvents(assembly.collections, assembly.collection_copies, downloads).wire(documents)
         chats.leave_chat_on(*(event.success for event in (*chooses, imports)))
         source.wire(assembly, shown_source, documents.collection)
-        written = {top: renderers.page_header, documents.title: documents_title, title: _panel_title}
+        written = {top: renderers.page_header, documents.title: renderers.documents_title, title: _panel_title}
         written |= {column.consent.asks: consent_question, column.scope.line: unrestricted_line}
         texts = PageLanguage(page, {**written, screen.head: renderers.settings_head})
         screen.wire(texts.choose_language)

@@ -50,6 +50,11 @@ def title(text: str) -> str:
     return Markup("<h2 class='lc-title'>{}</h2>").format(text)
 
 
+def documents_title() -> str:
+    """Return the title of the documents column."""
+    return title(_("Documents"))
+
+
 def message(text: str) -> str:
     """Return a text, such as an error, to show instead of other contents."""
     return Markup('<p class="lc-result" role="status">{}</p>').format(text)
@@ -163,10 +168,11 @@ def uploads(items: Sequence[UploadTask], text: str | None = None, deleted: Seque
 def forgotten_message(done: ErasureReport) -> str:
     """Return a sentence on what was removed with erased documents, and what is left of them."""
     removed = done.removed
-    number = removed.runs + removed.redacted
-    text = ngettext("%(num)s question that quoted it was removed.", "%(num)s questions that quoted it were "
-        "removed.",
-                    number) if number else _("Nothing in your questions and answers quotes it any more.")  # fmt: skip
+    text = _("Nothing in your questions and answers quotes it any more.")
+    if number := removed.runs + removed.redacted:
+        text = ngettext(
+            "%(num)s question that quoted it was removed.", "%(num)s questions that quoted it were removed.", number
+        )
     if done.left:
         files = ", ".join(sorted({one.file for one in done.left}))
         return f"{text} " + _("Traces of it are left in the data folder: %(files)s", files=files)

@@ -22,27 +22,10 @@ from localcrag.interfaces.page import feedback, run_panel
 from localcrag.interfaces.page.chat.html import empty_chat, turn_html, turns_html
 from localcrag.interfaces.page.handlers import escaped_message
 from localcrag.interfaces.page.renderers import render
+from localcrag.records import events
 from localcrag.records.documents import Document
 from localcrag.records.enums import Preset
 from localcrag.records.errors import LocalcragError, UnknownRun
-from localcrag.records.events import (
-    AnswerPiece,
-    Condensed,
-    Decided,
-    Evaluated,
-    Event,
-    GradePiece,
-    PlainPromptCounted,
-    PointPiece,
-    QueryProposed,
-    Reconciled,
-    Refined,
-    Retried,
-    Retrieved,
-    RunStarted,
-    Searched,
-    StepStarted,
-)
 from localcrag.records.models import ModelState, short_name
 from localcrag.records.restriction import EVERYWHERE, Restriction, parent_folders
 from localcrag.records.run import Chat, ChatTurn, Run
@@ -245,13 +228,13 @@ def follow_answer(assembly: Assembly, answering: AnswerJob, whole: Callable[[], 
     run: Run | None = None
     busy, waiting, chat_id = _(LOADING), None, answering.chat_id
     try:
-        for events in answering.job.follow():
+        for batch in answering.job.follow():
             panel = False
-            for happened in events:
+            for happened in batch:
                 run, event = happened.run, happened.event
                 busy = activity(event) or busy
                 panel = panel or changes_panel(event)
-                waiting = event.query if isinstance(event, QueryProposed) else None
+                waiting = event.query if isinstance(event, events.QueryProposed) else None
             live, shown = turn_html(answering.turn, run, busy=busy), run_panel.panel(run, busy) if panel else None
             yield View(chat_id=chat_id, live=live, panel=shown, busy=True, proposed=waiting)
     except LocalcragError as error:
@@ -265,21 +248,24 @@ def follow_answer(assembly: Assembly, answering: AnswerJob, whole: Callable[[], 
     yield View(chat_id=chat_id, log=_render_log(assembly, turns, whole=whole()), live="", panel=shown)
 
 
-def activity(event: Event) -> str | None:
+_TEXT_PIECES = (events.AnswerPiece, events.GradePiece, events.PointPiece)
+_FOUND = (events.Condensed, events.Retrieved, events.Retried, events.Searched, events.Evaluated)
+_STEPS_DONE = (*_FOUND, events.Decided, events.Refined, events.Reconciled)
+
+
+def activity(event: events.Event) -> str | None:
     """Return the activity that an event begins, in words; None if the activity does not change."""
     match event:
-        case StepStarted(detail=detail):
+        case events.StepStarted(detail=detail):
             return detail
-        case QueryProposed():
+        case events.QueryProposed():
             return _("waiting for your consent")
-        case Condensed() | Retrieved() | Retried() | Searched() | Evaluated() | Decided() | Refined() | Reconciled():
-            return _(WORKING)
-    return None
+    return _(WORKING) if isinstance(event, _STEPS_DONE) else None
 
 
-def changes_panel(event: Event) -> bool:
+def changes_panel(event: events.Event) -> bool:
     """Return whether an event changes the panel. Pieces of text do not, because there are many per second."""
-    return not isinstance(event, AnswerPiece | GradePiece | PointPiece | PlainPromptCounted | RunStarted)
+    return not isinstance(event, (*_TEXT_PIECES, events.PlainPromptCounted, events.RunStarted))
 
 
 def last_panel(assembly: Assembly, turns: list[ChatTurn]) -> str:
