@@ -207,7 +207,7 @@ def drop_bold_runs(headings: Sequence[Marked], lines: int) -> list[Marked]:
         first, behind, level = heading
         # Between two paragraphs there is an empty line.
         if run and (level != BOLD_LEVEL or first > run[-1][1] + 1):
-            kept += run if len(run) <= MOST_BOLD_IN_A_ROW and not (run[-1][1] >= lines) else []
+            kept += run if len(run) <= MOST_BOLD_IN_A_ROW and run[-1][1] < lines else []
             run = []
         if level == BOLD_LEVEL:
             run.append(heading)
