@@ -220,11 +220,9 @@ def documents_html(collections: Collections, collection: str) -> str:
     try:
         there, tags = collections.documents(collection), collections.tags.by_folder(collection)
         foreign, home = collections.mostly_foreign(there), collections.homes.of(collection)
-        return renderers.documents(
-            there, collection, collections.offered(), tags, foreign=foreign, writer=home.writer(),
-            place=home.server.at if home.server else "",
-            index_errors=collections.opened.index_errors.get(collection, ""),
-        )  # fmt: skip
+        notes = {"foreign": foreign, "place": home.server.at if home.server else "", "writer": home.writer()}
+        notes["index_errors"] = collections.opened.index_errors.get(collection, "")
+        return renderers.documents(there, collection, collections.offered(), tags, **notes)
     except LocalcragError as error:
         return renderers.documents((), collection, collections.offered(), problem=str(error))
 
@@ -347,8 +345,8 @@ class DocumentEvents:
             # Attachments are deleted with their e-mail, and the files in an archive with the archive.
             apart = [name for name in names if chosen.isdisjoint(parent_folders(name))]
             number = len(apart) + self._forgetting.delete(apart, collection)
-            text = _("%(name)s was deleted.", name=names[0]) if number == 1 else _(
-                "%(number)s documents were deleted.", number=number)  # fmt: skip
+            many = _("%(number)s documents were deleted.", number=number)
+            text = _("%(name)s was deleted.", name=names[0]) if number == 1 else many
         except LocalcragError as error:
             return self._report(str(error)), self.listed(collection)
         quoted = names if self._forgetting.is_quoted(names, collection) else ()

@@ -40,15 +40,13 @@ class ConsentCard:
     def __init__(self) -> None:
         with gr.Column(visible=False, elem_id="lc-consent") as self.card:
             self.asks = gr.HTML(consent_question())
-            self.query = gr.Textbox(
-                label=_("The query, exactly as it is sent"), show_label=False, container=False, lines=1, max_lines=4,
-                elem_id="lc-consent-query",
-            )  # fmt: skip
+            plain: dict[str, Any] = {"show_label": False, "container": False, "lines": 1, "max_lines": 4}
+            label = _("The query, exactly as it is sent")
+            self.query = gr.Textbox(label=label, elem_id="lc-consent-query", **plain)
             with gr.Row(elem_id="lc-consent-buttons"):
-                self.send = gr.Button(
-                    _("Search the web"), variant="primary", size="sm", min_width=120, elem_id="lc-consent-send"
-                )
-                self.refuse = gr.Button(_("Not this time"), size="sm", min_width=120, elem_id="lc-consent-refuse")
+                small: dict[str, Any] = {"size": "sm", "min_width": 120}
+                self.send = gr.Button(_("Search the web"), variant="primary", elem_id="lc-consent-send", **small)
+                self.refuse = gr.Button(_("Not this time"), elem_id="lc-consent-refuse", **small)
         self.outputs = [self.card, self.query]
 
 
@@ -140,13 +138,10 @@ class ChatColumn:
                 lines=1, max_lines=6, container=False, autofocus=True,
             )  # fmt: skip
             with gr.Row(elem_id="lc-ask-with"):
-                narrow: dict[str, Any] = {"filterable": False, "container": False, "min_width": 0}
-                self.preset = gr.Dropdown(
-                    preset_choices(), value="", label=_("Preset"), elem_id="lc-chat-preset", **narrow
-                )
-                self.llm = gr.Dropdown(
-                    llm_choices(assembly), value="", label=_("Language model"), elem_id="lc-chat-llm", **narrow
-                )
+                narrow: dict[str, Any] = {"value": "", "filterable": False, "container": False, "min_width": 0}
+                self.preset = gr.Dropdown(preset_choices(), label=_("Preset"), elem_id="lc-chat-preset", **narrow)
+                llms, label = llm_choices(assembly), _("Language model")
+                self.llm = gr.Dropdown(llms, label=label, elem_id="lc-chat-llm", **narrow)
                 small: dict[str, Any] = {"size": "sm", "min_width": 0}
                 self.new = gr.Button(_("New chat"), elem_id="lc-new", **small)
                 self.send = gr.Button(_("Ask"), variant="primary", elem_id="lc-send", **small)

@@ -72,13 +72,10 @@ class ThresholdExplorer:
         self._current, self._past, self._calibrations = current, past, calibrations
         with gr.Accordion(_("Effect of other thresholds"), open=False, elem_id="lc-explore") as self.fold:
             self.picture = gr.HTML("")
-            self.upper = gr.Slider(
-                0, 1, value=0, step=STEP, label=_("CORRECT from (upper)"), buttons=[], elem_id="lc-explore-upper"
-            )
-            self.lower = gr.Slider(
-                0, 1, value=0, step=STEP, label=_("INCORRECT below (lower)"), buttons=[], elem_id="lc-explore-lower"
-            )
-            how: dict[str, Any] = {"filterable": False, "elem_id": "lc-explore-policy"}
+            how: dict[str, Any] = {"value": 0, "step": STEP, "buttons": []}
+            self.upper = gr.Slider(0, 1, label=_("CORRECT from (upper)"), elem_id="lc-explore-upper", **how)
+            self.lower = gr.Slider(0, 1, label=_("INCORRECT below (lower)"), elem_id="lc-explore-lower", **how)
+            how = {"filterable": False, "elem_id": "lc-explore-policy"}
             self.policy = gr.Dropdown(choices(POLICIES), label=_("When the documents are enough"), **how)
             with gr.Row(elem_id="lc-explore-buttons"):
                 self.use = gr.Button(_("Use these thresholds"), size="sm", variant="primary")
