@@ -14,7 +14,6 @@ import re
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, groupby, takewhile
-from types import MappingProxyType
 
 import numpy as np
 
@@ -65,6 +64,10 @@ class TextUnit:
     lead: str = ""
 
 
+Cut = Callable[[str, TextUnit], Sequence[TextUnit]]
+"""Function that cuts a unit, given the text of its page."""
+
+
 def find_units(
     pages: Iterable[Page], count_tokens: CountTokens, *, title: str, target: int, limit: int
 ) -> Iterator[list[TextUnit]]:
@@ -78,7 +81,7 @@ def find_units(
         blocks = iter_blocks(page.text, page.headings)
         found = (unit for one in blocks for unit in outline.units(number, one, page.text[one.start : one.end]))
         for drafts in _portions(piece for unit in found for piece in _pieces(page.text, unit)):
-            yield _with_token_counts(page.text, drafts, count_tokens, target=target, limit=limit)
+            yield _count_and_split(page.text, drafts, count_tokens, target=target, limit=limit)
 
 
 def _portions(units: Iterable[TextUnit]) -> Iterator[list[TextUnit]]:
@@ -124,25 +127,25 @@ class _Outline:
     def units(self, page: int, block: Block, text: str) -> Iterator[TextUnit]:
         if is_heading := block.kind is BlockKind.HEADING:
             self._enter(block.level, heading_text(text))
-        goes_on = self._goes_on(block)
-        if not goes_on:
+        continues = self._continues_group(block)
+        if not continues:
             self._group += 1
             self._lead = ""
         path = tuple(name for _, name in self._open if name)
         yield TextUnit(page, block.start, block.end, 0, path, self._group, heading=is_heading, lead=self._lead)
         if block.kind is BlockKind.HEADER:
             self._lead = _cut(text.split("\n", 1)[0])
-        elif not goes_on and block.kind in (BlockKind.PARAGRAPH, BlockKind.LINE, BlockKind.ITEM):
+        elif not continues and block.kind in (BlockKind.PARAGRAPH, BlockKind.LINE, BlockKind.ITEM):
             self._lead = _introduction(text)
         self._before = block.kind
 
     def _enter(self, level: int, name: str) -> None:
         while self._open and self._open[-1][0] >= level:
             self._open.pop()
-        says_the_title = not self._open and name.casefold() == self._title.casefold()
-        self._open.append((level, "" if says_the_title else name))
+        repeats_title = not self._open and name.casefold() == self._title.casefold()
+        self._open.append((level, "" if repeats_title else name))
 
-    def _goes_on(self, block: Block) -> bool:
+    def _continues_group(self, block: Block) -> bool:
         """Return whether a block is in the same group as the block before it."""
         if block.kind is BlockKind.ROW:
             return self._before in (BlockKind.HEADER, BlockKind.ROW)
@@ -164,7 +167,7 @@ def _cut(text: str) -> str:
     return line if len(line) <= LONGEST_LEAD else line[:LONGEST_LEAD].rsplit(" ", 1)[0]
 
 
-def _with_token_counts(
+def _count_and_split(
     text: str, units: Sequence[TextUnit], count_tokens: CountTokens, *, target: int, limit: int
 ) -> list[TextUnit]:
     """Return the units with their token counts; cut long units into sentences, and long sentences into pieces.
@@ -180,11 +183,7 @@ def _with_token_counts(
 
 
 def _split_long_units(
-    text: str,
-    units: Sequence[TextUnit],
-    count_tokens: CountTokens,
-    cut: Callable[[str, TextUnit], Sequence[TextUnit]],
-    limit: int,
+    text: str, units: Sequence[TextUnit], count_tokens: CountTokens, cut: Cut, limit: int
 ) -> list[TextUnit]:
     """Return the units, replacing each unit of more than `limit` tokens by its pieces, whose tokens are counted."""
     drafts = [piece for unit in units for piece in (cut(text, unit) if _is_too_long(unit, limit) else (unit,))]
@@ -199,10 +198,8 @@ def _is_too_long(unit: TextUnit, limit: int) -> bool:
 
 
 def _sentences(text: str, unit: TextUnit) -> list[TextUnit]:
-    return [
-        replace(unit, start=unit.start + span.start, end=unit.start + span.end)
-        for span in split_sentences(text[unit.start : unit.end])
-    ]
+    spans = split_sentences(text[unit.start : unit.end])
+    return [replace(unit, start=unit.start + span.start, end=unit.start + span.end) for span in spans]
 
 
 def _halves(text: str, unit: TextUnit) -> tuple[TextUnit, TextUnit]:
@@ -211,8 +208,7 @@ def _halves(text: str, unit: TextUnit) -> tuple[TextUnit, TextUnit]:
     middle = len(piece) // 2
     spaces = [place for place in (piece.rfind(" ", 1, middle), piece.find(" ", middle, -1)) if place > 0]
     cut = min(spaces, key=lambda place: abs(place - middle), default=middle)
-    rest = piece[cut:].lstrip()
-    return replace(unit, end=unit.start + cut), replace(unit, start=unit.end - len(rest))
+    return replace(unit, end=unit.start + cut), replace(unit, start=unit.end - len(piece[cut:].lstrip()))
 
 
 PAGE_BREAK = "\f"
@@ -241,12 +237,8 @@ def chunks_from_units(pages: Sequence[Page], units: Sequence[TextUnit], *, targe
     for number, page in enumerate(pages):
         on_page = page_units.get(number, [])
         # No question would find a page without tokens.
-        if _tokens(on_page):
-            chunks += [
-                _chunk(page, group, offset)
-                for part in _parts(_sections(on_page), target * _LEAST_SHARE, limit)
-                for group in _distribute(part, target, limit)
-            ]
+        parts = _parts(_sections(on_page), target * _LEAST_SHARE, limit) if _tokens(on_page) else ()
+        chunks += [_chunk(page, group, offset) for part in parts for group in _distribute(part, target, limit)]
         offset += len(page.text) + len(PAGE_BREAK)
     return chunks
 
@@ -254,18 +246,10 @@ def chunks_from_units(pages: Sequence[Page], units: Sequence[TextUnit], *, targe
 def _chunk(page: Page, units: Sequence[TextUnit], offset: int) -> Chunk:
     start, end = units[0].start, units[-1].end
     path = _common_path([unit.section for unit in units if not unit.heading] or [units[-1].section])
-    text = page.text[start:end]
-    lead = units[0].lead
-    return Chunk(
-        page.number,
-        offset + start,
-        offset + end,
-        text,
-        section=SEPARATOR.join(path[-_PATH_HEADINGS:]) or None,
-        lead=lead if lead and lead not in text else None,
-        confidence=_confidence(page, start, end),
-        rows=rows_within(page.rows, page.text, start, end),
-    )
+    text, section = page.text[start:end], SEPARATOR.join(path[-_PATH_HEADINGS:]) or None
+    lead = units[0].lead if units[0].lead and units[0].lead not in text else None
+    confidence, rows = _confidence(page, start, end), rows_within(page.rows, page.text, start, end)
+    return Chunk(page.number, offset + start, offset + end, text, section, lead, confidence, rows)
 
 
 def _confidence(page: Page, start: int, end: int) -> float | None:
@@ -351,7 +335,7 @@ MakeProgress = Callable[[str, int, int], IngestEvent]
 
 
 def cut_pages(
-    pages: Sequence[Page], title: str, embedder: Embedder, target: int, at: MakeProgress
+    pages: Sequence[Page], title: str, embedder: Embedder, target: int, event: MakeProgress
 ) -> Generator[IngestEvent, None, list[Chunk]]:
     """Return the pages cut into chunks that the embedding model can read together with their context.
 
@@ -369,7 +353,7 @@ def cut_pages(
         done = ends[units[-1].page] + units[-1].end if units else 0
         if len(units) - reported_units >= PORTION_UNITS or done - reported_end >= PORTION_CHARACTERS:
             reported_units, reported_end = len(units), done
-            yield at("cutting", done, ends[-1])
+            yield event("cutting", done, ends[-1])
     return chunks_from_units(pages, units, target=target, limit=limit)
 
 
@@ -379,21 +363,16 @@ def embedding_texts(chunks: Sequence[Chunk], title: str) -> list[str]:
 
 
 def embed_chunks(
-    chunks: Sequence[Chunk],
-    title: str,
-    embedder: Embedder,
-    at: MakeProgress,
-    *,
-    known: Mapping[str, Vectors] = MappingProxyType({}),
+    chunks: Sequence[Chunk], title: str, embedder: Embedder, event: MakeProgress, known: Mapping[str, Vectors]
 ) -> Generator[IngestEvent, None, Vectors]:
-    """Return a vector for each chunk, shape (chunks, dimension); yield the progress events that `at` creates.
+    """Return a vector for each chunk, shape (chunks, dimension); yield the progress events that `event` creates.
 
     Vectors in `known`, keyed by their text, are reused.
     """
     texts = embedding_texts(chunks, title)
     new = [text for text in texts if text not in known]
-    (made,) = yield from embed_documents([(new, at)], embedder)
-    yield at("embedding", len(new), len(new))
+    (made,) = yield from embed_documents([(new, event)], embedder)
+    yield event("embedding", len(new), len(new))
     embedded = dict(zip(new, made, strict=True))
     vectors = [known[text] if text in known else embedded[text] for text in texts]
     return np.array(vectors, np.float32).reshape(-1, embedder.dimension)
@@ -406,8 +385,8 @@ def embed_documents(
 
     Texts of similar length are embedded together, even from different documents, so that they need little padding.
     """
-    for texts, at in documents:
-        yield at("embedding", 0, len(texts))
+    for texts, event in documents:
+        yield event("embedding", 0, len(texts))
     owners = [number for number, (texts, _) in enumerate(documents) for _ in texts]
     every = [text for texts, _ in documents for text in texts]
     vectors = np.zeros((len(every), embedder.dimension), dtype=np.float32)
@@ -416,8 +395,8 @@ def embed_documents(
     done = 0
     for start in range(0, len(every), EMBED_BATCH):
         if start:
-            texts, at = documents[longest]
-            yield at("embedding", done, len(texts))
+            texts, event = documents[longest]
+            yield event("embedding", done, len(texts))
         some = by_length[start : start + EMBED_BATCH]
         vectors[some] = embedder.embed([every[place] for place in some])
         done += sum(owners[place] == longest for place in some)

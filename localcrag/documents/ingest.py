@@ -103,19 +103,23 @@ def _embed_and_store(items: Iterator[PreparedItem | None], group: _Group) -> Gen
             if item is not None:
                 group.add(item)
             if item is None or group.is_enough:
-                yield from group.stored()
-    yield from group.stored()
+                yield from group.store()
+    yield from group.store()
+
+
+_SHELF_FIELDS = ("sha256", "media_type", "pages", "text", "title", "chunks", "dated")
+"""Fields of a draft that are arguments of `DocumentShelf.put`."""
 
 
 class _Group:
     """Documents to be stored, and the events between them, in order."""
 
-    def __init__(self, embedder: Embedder, shelf: DocumentShelf, pace: TimeEstimate, together: Transaction) -> None:
-        self._embedder, self._shelf, self._pace, self._together = embedder, shelf, pace, together
+    def __init__(self, embedder: Embedder, shelf: DocumentShelf, pace: TimeEstimate, transaction: Transaction) -> None:
+        self._embedder, self._shelf, self._pace, self._transaction = embedder, shelf, pace, transaction
         self._items: list[IngestResult | Draft | Unpacked | Finished] = []
         self._drafts: list[Draft] = []
         self._chunks = 0
-        self._within: set[str] = set()
+        self._stored_names: set[str] = set()
 
     def __len__(self) -> int:
         return len(self._items)
@@ -137,7 +141,7 @@ class _Group:
             draft.lent.close()
         self._drafts, self._items, self._chunks = [], [], 0
 
-    def stored(self) -> Generator[IngestEvent, None, None]:
+    def store(self) -> Generator[IngestEvent, None, None]:
         """Embed and store the documents, all in one transaction, and yield the results in order."""
         begun = time.perf_counter()
         texts = [(embedding_texts(draft.chunks, draft.title), draft.progress.at) for draft in self._drafts]
@@ -145,7 +149,7 @@ class _Group:
         a_chunk = (time.perf_counter() - begun) / max(1, self._chunks)
         items, results = self._items, iter(list[IngestResult]())
         if self._drafts:
-            with self._together():
+            with self._transaction():
                 seconds = [a_chunk * len(draft.chunks) for draft in self._drafts]
                 results = iter([*map(self._put, self._drafts, vectors, seconds)])
         # The drafts are stored, so their temporary files can be closed.
@@ -153,7 +157,7 @@ class _Group:
         for item in items:
             if isinstance(item, Finished):
                 self._pace.finished(item.upload)
-                self._within.clear()
+                self._stored_names.clear()
                 continue
             if isinstance(item, Draft):
                 yield item.progress.at("embedding", len(item.chunks), len(item.chunks))
@@ -161,7 +165,7 @@ class _Group:
             else:
                 result = self._unpacked(item) if isinstance(item, Unpacked) else item
             if result.status is not IngestStatus.FAILED:
-                self._within.update((result.document, *parent_folders(result.document)))
+                self._stored_names.update((result.document, *parent_folders(result.document)))
             yield result
 
     def _put(self, draft: Draft, vectors: Vectors, seconds: float) -> IngestResult:
@@ -169,45 +173,26 @@ class _Group:
         begun = time.perf_counter()
         try:
             twin = self._shelf.twin(draft.sha256, draft.name)
-            self._shelf.put(
-                draft.name,
-                sha256=draft.sha256,
-                media_type=draft.media_type,
-                pages=draft.pages,
-                text=draft.text,
-                title=draft.title,
-                chunks=draft.chunks,
-                vectors=vectors,
-                dated=draft.dated,
-                original=draft.own,
-                unread=draft.waits,
-            )
+            same = {name: getattr(draft, name) for name in _SHELF_FIELDS}
+            self._shelf.put(draft.name, **same, vectors=vectors, original=draft.kept_file, unread=draft.waiting_pages)
         except DocumentError as error:
             return IngestResult(draft.name, IngestStatus.FAILED, seconds=round(draft.seconds, 3), error=str(error))
         notes = [f"The same content is in the collection as “{twin}”."] if twin else []
-        if draft.waits:
-            notes.append(prepare.waiting_pages_note(draft.waits))
-        return IngestResult(
-            draft.name,
-            IngestStatus.UPDATED if draft.replaces else IngestStatus.ADDED,
-            draft.pages,
-            len(draft.chunks),
-            round(draft.seconds + seconds + time.perf_counter() - begun, 3),
-            note=" ".join(notes) or None,
-            warnings=(prepare.lost_pages_warning(draft.lost),) if draft.lost else (),
-        )
+        notes += [prepare.waiting_pages_note(draft.waiting_pages)] if draft.waiting_pages else []
+        warnings = (prepare.lost_pages_warning(draft.lost_pages),) if draft.lost_pages else ()
+        status = IngestStatus.UPDATED if draft.replaces else IngestStatus.ADDED
+        counts = (draft.pages, len(draft.chunks), round(draft.seconds + seconds + time.perf_counter() - begun, 3))
+        return IngestResult(draft.name, status, *counts, note=" ".join(notes) or None, warnings=warnings)
 
     def _unpacked(self, archive: Unpacked) -> IngestResult:
         """Return the result for an archive: how many of its files are in the collection."""
         seconds = round(time.perf_counter() - archive.begun, 3)
-        count = len(self._within.intersection(archive.members))
+        count = len(self._stored_names.intersection(archive.members))
         if not count:
-            message = f"{archive.name} holds no file that could be added."
-            return IngestResult(archive.name, IngestStatus.FAILED, seconds=seconds, error=message)
-        message = ngettext(
-            "%(num)s file in it is in the collection.", "%(num)s files in it are in the collection.", count
-        )
-        return IngestResult(archive.name, IngestStatus.UNPACKED, seconds=seconds, note=message)
+            error = f"{archive.name} holds no file that could be added."
+            return IngestResult(archive.name, IngestStatus.FAILED, seconds=seconds, error=error)
+        note = ngettext("%(num)s file in it is in the collection.", "%(num)s files in it are in the collection.", count)
+        return IngestResult(archive.name, IngestStatus.UNPACKED, seconds=seconds, note=note)
 
 
 Result = TypeVar("Result")
@@ -231,15 +216,13 @@ def recut(documents: Sequence[Document], *, shelf: Shelf, embedder: Embedder, ch
     number = 0
     for document in documents:
         text = shelf.text(document.name)
-        if document.pages:
-            pages = [Page(page, part) for page, part in enumerate(text.split(PAGE_BREAK), start=1)]
-        else:
-            pages = [Page(None, text)]
+        parts = enumerate(text.split(PAGE_BREAK), start=1) if document.pages else [(None, text)]
+        pages = [Page(number_of_page, part) for number_of_page, part in parts]
         title = prepare.document_title(shelf.title(document.name), pages, document.name)
         chunks = _run_to_end(cut_pages(pages, title, embedder, chunk_tokens, _progress_event))
         # Pages that wait for text recognition have characters, but nothing to cut: they are separated by page breaks.
         if chunks:
-            vectors = _run_to_end(embed_chunks(chunks, title, embedder, _progress_event))
+            vectors = _run_to_end(embed_chunks(chunks, title, embedder, _progress_event, known={}))
             shelf.recut(document, chunks=chunks, vectors=vectors, title=title)
             number += 1
     return number

@@ -86,7 +86,7 @@ class OrderedPrefetch(Generic[Job, Item]):
                     self._changed.wait_for(self._is_ready, POLL_SECONDS)
                 if not self._order and self._exhausted:
                     return
-                found = self._taken()
+                found = self._pop_ready()
             waiting = found is None
             yield found
 
@@ -95,8 +95,8 @@ class OrderedPrefetch(Generic[Job, Item]):
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
-            under_way = any(not begun.done for begun in self._order)
-        if under_way:
+            unfinished = any(not begun.done for begun in self._order)
+        if unfinished:
             self._abandon()
         for thread in self._threads:
             thread.join()
@@ -109,7 +109,7 @@ class OrderedPrefetch(Generic[Job, Item]):
             return self._exhausted
         return bool(self._order[0].items) or self._order[0].done
 
-    def _taken(self) -> Item | None:
+    def _pop_ready(self) -> Item | None:
         """Remove and return the next item, or return None if it is not ready."""
         while self._order:
             first = self._order[0]

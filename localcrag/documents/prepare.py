@@ -62,9 +62,8 @@ def checksum(upload: Upload) -> str:
         with upload.path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
-        raise UnreadableDocument(
-            f"{upload.name} cannot be read: {error.strerror or error}. Check that the file is there and readable."
-        ) from error
+        why = f"{upload.name} cannot be read: {error.strerror or error}."
+        raise UnreadableDocument(f"{why} Check that the file is there and readable.") from error
 
 
 MOST_MEMBERS, MOST_BYTES = 20_000, 2 * 10**9
@@ -83,15 +82,13 @@ class UnpackLimits:
     members: int = MOST_MEMBERS
     size: int = MOST_BYTES
 
-    def take(self, member: Member, whole: str) -> None:
+    def subtract(self, member: Member, whole: str) -> None:
         """Subtract a file from the remaining room. Raises UnreadableDocument if there is not enough room for it."""
         self.members -= 1
         self.size -= len(member.data)
         if self.members < 0 or self.size < 0:
-            raise UnreadableDocument(
-                f"{whole} contains more than {MOST_MEMBERS:,} files or {MOST_BYTES / 1e9:.0f} GB, so only part of it "
-                "was added. Unpack it, and add the folder."
-            )
+            why = f"{whole} contains more than {MOST_MEMBERS:,} files or {MOST_BYTES / 1e9:.0f} GB"
+            raise UnreadableDocument(f"{why}, so only part of it was added. Unpack it, and add the folder.")
 
 
 def lost_pages_warning(pages: Sequence[int]) -> str:
@@ -193,9 +190,8 @@ def _running(pages: Sequence[Page]) -> set[str]:
     for page in pages:
         lines = [line for line in page.text.split("\n") if line.strip()]
         seen.update({_without_digits(line) for line in (*lines[:1], *lines[-1:])})
-    often = {
-        line for line, times in seen.items() if times >= max(LEAST_RUNNING_PAGES, len(pages) / LEAST_RUNNING_PAGES)
-    }
+    least = max(LEAST_RUNNING_PAGES, len(pages) / LEAST_RUNNING_PAGES)
+    often = {line for line, times in seen.items() if times >= least}
     known = [page.text[one.start : one.end] for page in pages for one in page.headings if not one.level]
     return often | set(map(_without_digits, known))
 
@@ -237,11 +233,11 @@ class ReadingTools:
 class Draft:
     """A document that has been read and cut.
 
-    `own` is its file if it is kept; `lent` is closed when the document is stored.
+    `kept_file` is its file if it is kept; `lent` is closed when the document is stored.
     """
 
     name: str
-    own: OriginalFile | None
+    kept_file: OriginalFile | None
     sha256: str
     replaces: bool
     media_type: str
@@ -250,8 +246,8 @@ class Draft:
     title: str
     text: str
     chunks: list[Chunk]
-    waits: list[int]
-    lost: list[int]
+    waiting_pages: Sequence[int]
+    lost_pages: Sequence[int]
     seconds: float
     progress: FileProgress
     lent: ExitStack = field(default_factory=ExitStack)
@@ -319,30 +315,22 @@ def _prepare(
             reading.upload = replace(upload, password=error.known)
             document = yield from _draft(reading, progress, tools, lent)
         with closing(document.members) as members:
-            names = yield from _prepare_members(upload.name, members, progress, tools, room, depth=depth)
+            names = yield from _prepare_members(upload.name, members, progress, tools, room=room, depth=depth)
         if names:
             reading.check()
         if document.media_type == ARCHIVE:
             yield Unpacked(upload.name, names, begun)
     except DocumentError as error:
-        seconds = round(time.perf_counter() - begun, 3)
-        locked = isinstance(error, PasswordNeeded)
-        message = f"{error} It has to be added by itself for that." if locked and depth else str(error)
-        yield IngestResult(
-            upload.name, IngestStatus.FAILED, seconds=seconds, error=message, locked=locked and not depth
-        )
+        seconds, needs_password = round(time.perf_counter() - begun, 3), isinstance(error, PasswordNeeded)
+        message = f"{error} It has to be added by itself for that." if needs_password and depth else str(error)
+        locked = needs_password and not depth
+        yield IngestResult(upload.name, IngestStatus.FAILED, seconds=seconds, error=message, locked=locked)
 
 
 def _prepare_members(
-    whole: str,
-    members: Iterable[Member],
-    progress: FileProgress,
-    tools: ReadingTools,
-    room: UnpackLimits,
-    *,
-    depth: int,
+    name: str, members: Iterable[Member], progress: FileProgress, tools: ReadingTools, *, room: UnpackLimits, depth: int
 ) -> Generator[PreparedItem, None, tuple[str, ...]]:
-    """Prepare the files within `whole`, which is itself nested in `depth` others; return their names.
+    """Prepare the files within `name`, which is itself nested in `depth` others; return their names.
 
     Raises UnreadableDocument if there are too many files or they are nested too deeply, and what the tool `as_file`
     raises.
@@ -350,17 +338,15 @@ def _prepare_members(
     names = []
     for member in members:
         if depth == DEEPEST:
-            raise UnreadableDocument(
-                f"{whole} is nested within {DEEPEST} other files, so its contents were not added. Unpack it, and add "
-                "the folder."
-            )
+            why = f"{name} is nested within {DEEPEST} other files, so its contents were not added."
+            raise UnreadableDocument(f"{why} Unpack it, and add the folder.")
         if member.error:
-            yield IngestResult(f"{whole}/{member.name}", IngestStatus.FAILED, error=member.error)
+            yield IngestResult(f"{name}/{member.name}", IngestStatus.FAILED, error=member.error)
             continue
-        room.take(member, whole)
+        room.subtract(member, name)
         with ExitStack() as lent:
             path = lent.enter_context(tools.as_file(member))
-            upload = Upload(path, f"{whole}/{member.name}", original=member.changed is not None)
+            upload = Upload(path, f"{name}/{member.name}", original=member.changed is not None)
             names.append(upload.name)
             yield from _prepare(upload, progress.within(upload.name), tools, room, lent, depth=depth + 1)
     return tuple(names)
@@ -377,10 +363,8 @@ class _Reading:
     def check(self) -> None:
         """Raise UnreadableDocument if the file has changed since: parts of both versions would be stored as one."""
         if not is_unchanged(self.upload, self.stamp, self.sha256):
-            raise UnreadableDocument(
-                f"{self.upload.name} was changed or removed while it was read. Add it again when nothing writes to it "
-                "any more."
-            )
+            why = f"{self.upload.name} was changed or removed while it was read."
+            raise UnreadableDocument(f"{why} Add it again when nothing writes to it any more.")
 
 
 def _draft(
@@ -405,7 +389,7 @@ def _draft(
         raise EmptyDocument(no_text_error(upload.name, lost))
     yield Draft(
         name=upload.name,
-        own=own if pictured else None,
+        kept_file=own if pictured else None,
         sha256=reading.sha256,
         replaces=reading.replaces,
         media_type=document.media_type,
@@ -414,8 +398,8 @@ def _draft(
         title=title,
         text=join_pages(pages),
         chunks=chunks,
-        waits=[*waits],
-        lost=[*lost],
+        waiting_pages=waits,
+        lost_pages=lost,
         seconds=time.perf_counter() - reading.begun,
         progress=progress,
         lent=lent.pop_all() if pictured else ExitStack(),

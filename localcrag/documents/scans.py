@@ -114,8 +114,7 @@ class _ScanProgress:
     def progress(self, document: Document) -> IngestProgress:
         per_page = (time.perf_counter() - self.begun) / self.done if self.done else None
         left = per_page * self.waiting if per_page is not None else None
-        total = self.done + self.waiting
-        return IngestProgress(document.name, 1, 1, "recognising", self.done, total, left, per_page)
+        return IngestProgress(document.name, 1, 1, "recognising", self.done, self.done + self.waiting, left, per_page)
 
 
 @dataclass(slots=True)
@@ -127,8 +126,8 @@ class _DocumentScan:
     begun: float = field(default_factory=time.perf_counter)
     read: dict[int, ScannedPage] = field(default_factory=dict)
     errors: list[str] = field(default_factory=list)
-    put: float = field(default_factory=time.perf_counter)
-    putting: float = 0.0
+    stored_at: float = field(default_factory=time.perf_counter)
+    storing_seconds: float = 0.0
     failed: bool = False
 
 
@@ -210,11 +209,11 @@ def _store_result(item: _PageResult, parts: ScanTools, pace: _ScanProgress) -> G
         pace.done += 1
     yield pace.progress(reading.document)
     # Storing takes longer as the text grows, so the interval is a multiple of the time that storing took.
-    if time.perf_counter() - reading.put > STORE_INTERVAL_FACTOR * reading.putting:
+    if time.perf_counter() - reading.stored_at > STORE_INTERVAL_FACTOR * reading.storing_seconds:
         begun = time.perf_counter()
         yield from _put_text(reading, parts, pace)
-        reading.put = time.perf_counter()
-        reading.putting = reading.put - begun
+        reading.stored_at = time.perf_counter()
+        reading.storing_seconds = reading.stored_at - begun
 
 
 def _page(job: tuple[_DocumentScan, int | None], parts: ScanTools) -> Generator[_PageResult, None, None]:
@@ -246,13 +245,10 @@ def _illegible_error(what: str, text: str) -> str:
     """Return the error for a page whose letters are not recognised; `text` is the document's other text."""
     names = Counter(unicodedata.name(letter, "").split(" ")[0] for letter in text if letter.isalpha())
     script = max(names, key=lambda name: names[name], default="")
-    script_note = (
-        f" in {script.capitalize()} letters, as the rest of the document"
-        if script and script not in RECOGNISED_SCRIPTS
-        else ""
-    )
+    is_other = script and script not in RECOGNISED_SCRIPTS
+    letters = f" in {script.capitalize()} letters, as the rest of the document" if is_other else ""
     return (
-        f"{what} shows text{script_note} that cannot be recognised: printed Latin, Chinese and Japanese is, if it is "
+        f"{what} shows text{letters} that cannot be recognised: printed Latin, Chinese and Japanese is, if it is "
         "sharp enough to be read. Add what it says as a text file, or make the PDF searchable with another program."
     )
 
@@ -266,15 +262,13 @@ def _put_text(reading: _DocumentScan, parts: ScanTools, pace: _ScanProgress) -> 
         pages = list(opened.pages)
     title = document_title(opened.title, pages, document.name)
 
-    def at(*_: object) -> IngestProgress:
+    def event(*_: object) -> IngestProgress:
         return pace.progress(document)
 
-    chunks = yield from cut_pages(pages, title, parts.embedder, parts.chunk_tokens, at)
-    known = parts.shelf.vectors(document)
-    vectors = yield from embed_chunks(chunks, title, parts.embedder, at, known=known)
-    parts.shelf.replace_text(
-        document, text=join_pages(pages), chunks=chunks, vectors=vectors, title=title, pages=list(read)
-    )
+    chunks = yield from cut_pages(pages, title, parts.embedder, parts.chunk_tokens, event)
+    vectors = yield from embed_chunks(chunks, title, parts.embedder, event, parts.shelf.vectors(document))
+    text, recognised = join_pages(pages), list(read)
+    parts.shelf.replace_text(document, text=text, chunks=chunks, vectors=vectors, title=title, pages=recognised)
     parts.index.refresh()
     return len(chunks)
 
@@ -286,14 +280,12 @@ def _result(reading: _DocumentScan, chunks: int) -> IngestResult:
     warnings = list(reading.errors)
     if silent:
         warnings.append(_("No text that can be recognised was found on: page %(pages)s.", pages=silent))
-    note = None
-    if read:
-        confidences = [one.confidence for one in read.values() if one.confidence is not None]
-        note = ngettext(
-            "%(num)s page was read by text recognition", "%(num)s pages were read by text recognition", len(read)
-        )
-        if confidences:
-            note += _(", confidence %(mean).2f", mean=sum(confidences) / len(confidences))
+    note = ngettext(
+        "%(num)s page was read by text recognition", "%(num)s pages were read by text recognition", len(read)
+    )
+    if confidences := [one.confidence for one in read.values() if one.confidence is not None]:
+        note += _(", confidence %(mean).2f", mean=sum(confidences) / len(confidences))
+    counts = (document.pages, chunks, seconds)
     return IngestResult(
-        document.name, IngestStatus.UPDATED, document.pages, chunks, seconds, note=note, warnings=tuple(warnings)
+        document.name, IngestStatus.UPDATED, *counts, note=note if read else None, warnings=tuple(warnings)
     )

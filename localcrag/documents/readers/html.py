@@ -207,8 +207,7 @@ def drop_bold_runs(headings: Sequence[Marked], lines: int) -> list[Marked]:
         first, behind, level = heading
         # Between two paragraphs there is an empty line.
         if run and (level != BOLD_LEVEL or first > run[-1][1] + 1):
-            ends = run[-1][1] >= lines
-            kept += run if len(run) <= MOST_BOLD_IN_A_ROW and not ends else []
+            kept += run if len(run) <= MOST_BOLD_IN_A_ROW and run[-1][1] < lines else []
             run = []
         if level == BOLD_LEVEL:
             run.append(heading)
@@ -254,9 +253,8 @@ def _parse_page(markup: str, name: str) -> _Text:
 
 
 def _unreadable(name: str, reason: str) -> UnreadableDocument:
-    return UnreadableDocument(
-        f"{name} cannot be read as a web page: {reason}. Open it in a browser, save it as text or PDF, and add that."
-    )
+    remedy = "Open it in a browser, save it as text or PDF, and add that."
+    return UnreadableDocument(f"{name} cannot be read as a web page: {reason}. {remedy}")
 
 
 def _walk(root: Element) -> _Text:
@@ -406,19 +404,12 @@ def _number(value: str | None) -> str | None:
 # The HTML standard looks for the encoding in the first 1,024 bytes; real pages have long preambles before it.
 DECLARED_WITHIN = 65_536
 MOST_HEADINGS = 20_000
-DECLARED = (
-    re.compile(rb"^\s*<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)", re.IGNORECASE),
-    re.compile(rb"<meta\b[^>]*?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE),
-)
+_XML_ENCODING = re.compile(rb"^\s*<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)", re.IGNORECASE)
+_META_CHARSET = re.compile(rb"<meta\b[^>]*?charset\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
 # Declared encodings, and the encodings that such pages really use (WHATWG Encoding Standard, section 4.2).
-SUPERSETS = {
-    **dict.fromkeys(("ascii", "iso8859-1"), "cp1252"),
-    "iso8859-9": "cp1254",
-    **dict.fromkeys(("iso8859-11", "tis-620"), "cp874"),
-    "shift_jis": "cp932",
-    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
-    "euc_kr": "cp949",
-}
+SUPERSETS = {"iso8859-9": "cp1254", "shift_jis": "cp932", "euc_kr": "cp949"}
+SUPERSETS |= {"ascii": "cp1252", "iso8859-1": "cp1252", "iso8859-11": "cp874", "tis-620": "cp874"}
+SUPERSETS |= dict.fromkeys(("gb2312", "gbk"), "gb18030")
 TAG = re.compile(r"<[a-zA-Z!?/]")
 SHEET_ROW = re.compile(r"([0-9]{1,7}) (.*)", re.DOTALL)
 
@@ -430,10 +421,8 @@ def open_pages(path: Path, name: str, head: bytes) -> Generator[Page, None, None
     """
     kinds.expect_text(path, name, "a web page", head)
     if kinds.is_mhtml(head):
-        raise UnreadableDocument(
-            f"{name} is a web archive (MHTML), not an HTML file. "
-            "Open it in a browser, save it as “web page, HTML only”, and add that."
-        )
+        remedy = "Open it in a browser, save it as “web page, HTML only”, and add that."
+        raise UnreadableDocument(f"{name} is a web archive (MHTML), not an HTML file. {remedy}")
     return _pages(path, name)
 
 
@@ -448,7 +437,7 @@ def _pages(path: Path, name: str) -> Generator[Page, None, None]:
 def declared_encoding(data: bytes) -> str | None:
     """Return the Python name of the encoding that a page declares; None if the declaration cannot be true."""
     head = re.sub(rb"<!--.*?-->", b"", data[:DECLARED_WITHIN], flags=re.DOTALL)
-    found = next((match for pattern in DECLARED if (match := pattern.search(head))), None)
+    found = _XML_ENCODING.search(head) or _META_CHARSET.search(head)
     if found is None:
         return None
     try:

@@ -63,7 +63,7 @@ class Folder:
         with self._open.file.openstream(list(path)) as stream:
             return bytes(stream.read())
 
-    def places(self, name: str, offsets: Iterable[int]) -> Iterator[tuple[int, int]]:
+    def file_offsets(self, name: str, offsets: Iterable[int]) -> Iterator[tuple[int, int]]:
         """Yield offsets within a large stream at the top of the file, each with its offset in the file.
 
         Raises ValueError if there is no such stream, and the errors that damaged files cause.
@@ -184,10 +184,8 @@ _FOLDERS = (("word", DOCX, "a Word document"), ("xl", XLSX, "an Excel workbook")
 _MIMETYPES = {mimetype: kind for kind in (ODT, ODP, ODS, EPUB) for mimetype in (kind, f"{kind}-template")}
 # zipfile raises these for a damaged directory, whose fields it trusts, for parts that cannot be unpacked, and
 # (RuntimeError) for encrypted ones.
-ZIP_ERRORS = (
-    *(zipfile.BadZipFile, RuntimeError, ValueError, OverflowError, struct.error, EOFError, zlib.error),
-    lzma.LZMAError,
-)
+_UNPACK_ERRORS = (EOFError, zlib.error, lzma.LZMAError)
+ZIP_ERRORS = (zipfile.BadZipFile, RuntimeError, ValueError, OverflowError, struct.error, *_UNPACK_ERRORS)
 HTML = re.compile(rb"\s*(<!doctype html|<html|<head|<body)", re.IGNORECASE)
 MHTML = re.compile(rb"^(mime-version:|content-type:\s*multipart/related)", re.IGNORECASE | re.MULTILINE)
 
@@ -209,12 +207,10 @@ def media_type(path: Path, head: bytes) -> str | None:
         return PDF_TYPE
     if found and found.endswith(" picture"):
         return f"image/{found.split()[1].lower()}"
-    if head.startswith(b"{\\rtf"):
-        return RTF
     if found == ZIP:
         return _archive_type(path)
     if found != OLE:
-        return None
+        return RTF if head.startswith(b"{\\rtf") else None
     return MSG if has_stream(path, MESSAGE_STREAM) else _COMPOUND.get(anydoc.format_from_bytes(path.read_bytes()))
 
 
@@ -239,22 +235,18 @@ def is_mhtml(head: bytes) -> bool:
 
 def mismatch(path: Path, name: str, expected: str, head: bytes) -> UnreadableDocument:
     """Return the error for a file whose name says `expected` but whose content is something else."""
-    return UnreadableDocument(
-        f"{name} is not {expected}, although its name says so: by its content it is {describe(path, head)}. "
-        "Give it the name ending that fits its content, or save it again in the program it comes from."
-    )
+    why = f"{name} is not {expected}, although its name says so: by its content it is {describe(path, head)}."
+    remedy = "Give it the name ending that fits its content, or save it again in the program it comes from."
+    return UnreadableDocument(f"{why} {remedy}")
 
 
 def expect_text(path: Path, name: str, expected: str, head: bytes) -> None:
     """Raise UnreadableDocument if a file's first bytes are not text, or it is too long; `expected` is its kind."""
     if identify(head) is not None:
         raise mismatch(path, name, expected, head)
-    size = path.stat().st_size
-    if size > MOST_TEXT:
-        raise UnreadableDocument(
-            f"{name} contains {size / 1e6:,.0f} MB of text, but at most {MOST_TEXT / 1e6:.0f} MB are read. "
-            "Split it, and add the parts."
-        )
+    if (size := path.stat().st_size) > MOST_TEXT:
+        why = f"{name} contains {size / 1e6:,.0f} MB of text, but at most {MOST_TEXT / 1e6:.0f} MB are read."
+        raise UnreadableDocument(f"{why} Split it, and add the parts.")
 
 
 def _archive_type(path: Path) -> str | None:

@@ -14,7 +14,7 @@ from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime
 from email import message_from_bytes
-from email.message import EmailMessage
+from email.message import EmailMessage, MIMEPart
 from email.utils import getaddresses, parsedate_to_datetime
 from pathlib import Path
 from urllib.parse import unquote
@@ -80,7 +80,7 @@ def file_name(part: EmailMessage) -> str:
     return str(named) if named else f"{UNNAMED}{mimetypes.guess_extension(part.get_content_type()) or ''}"
 
 
-def content(part: EmailMessage) -> bytes:
+def content(part: MIMEPart) -> bytes:
     """Return an attachment's bytes; for an attached e-mail, its source."""
     if part.get_content_type() == EMAIL_TYPE:
         inner = _attached_email(part)
@@ -153,10 +153,10 @@ def _html(letter: EmailMessage) -> bytes:
         part = letter.get_body(("html",))
     except (*MALFORMED, RecursionError):
         return b""
-    return content(part) if isinstance(part, EmailMessage) else b""
+    return content(part) if part else b""
 
 
-def _attached_email(part: EmailMessage) -> EmailMessage | None:
+def _attached_email(part: MIMEPart) -> EmailMessage | None:
     """Return the attached e-mail, or None."""
     held = part.get_payload()
     first = held[0] if isinstance(held, list) and held else None
@@ -181,7 +181,7 @@ def open_pages(path: Path, name: str, head: bytes, media_type: str) -> tuple[int
         kinds.expect_text(path, name, "an e-mail", head)
     elif kinds.identify(head) != kinds.OLE:
         raise kinds.mismatch(path, name, outlook.OUTLOOK, head)
-    letters = _read_emails(path, name, media_type, whole=False)
+    letters = _read_emails(path, name, media_type, with_files=False)
     if media_type != MBOX:
         return None, _pages(letters, name, media_type)
     if not letters or len(letters) > MOST_EMAILS:
@@ -200,15 +200,14 @@ def members(path: Path, name: str, media_type: str) -> Generator[Member, None, N
     """
     names = UniqueNames()
     seen: set[bytes] = set()
-    for number, one in enumerate(_read_emails(path, name, media_type, whole=True), start=1):
+    for number, one in enumerate(_read_emails(path, name, media_type, with_files=True), start=1):
         letter = _parsed(one)
         folder, sent = f"{number}/" if media_type == MBOX else "", _seconds(letter)
         for part, inside in attachments(letter):
             if part.get_content_type() not in _SIGNATURES and not (inside and was_seen(content(part), seen)):
                 yield _member(part, names, folder, sent)
         html = _html(letter)
-        in_html = pictures_in(html.decode("latin-1"), LEAST_PIXELS, seen) if b"base64," in html else ()
-        for named, data in in_html:
+        for named, data in pictures_in(html.decode("latin-1"), LEAST_PIXELS, seen) if b"base64," in html else ():
             yield Member(names.of(safe_path(f"{folder}{named}")), data, sent)
 
 
@@ -232,18 +231,18 @@ def pictures_of_page(path: Path, name: str) -> Generator[Member, None, None]:
         yield Member(names.of(safe_path(named)), data)
 
 
-def _read_emails(path: Path, name: str, media_type: str, *, whole: bool) -> Sequence[bytes | EmailMessage]:
-    """Return the e-mails of a file; those of Outlook with their attachments if `whole`."""
+def _read_emails(path: Path, name: str, media_type: str, *, with_files: bool) -> Sequence[bytes | EmailMessage]:
+    """Return the e-mails of a file; those of Outlook with their attachments if `with_files`."""
     if media_type == kinds.MSG:
-        return [outlook.read_message(path, name, whole=whole)]
+        return [outlook.read_message(path, name, with_files=with_files)]
     data = _read_bytes(path, name)
-    return _split_mailbox(data) if media_type == MBOX else [data]
+    return _FROM_LINE.split(data)[1:] if media_type == MBOX else [data]
 
 
 def date_and_subject(path: Path, media_type: str) -> tuple[str | None, str]:
     """Return an e-mail's ISO date and subject; None and "" if they are missing."""
     try:
-        letter = _parsed(_read_emails(path, path.name, media_type, whole=False)[0])
+        letter = _parsed(_read_emails(path, path.name, media_type, with_files=False)[0])
         sent = _sent(letter)
         return sent.date().isoformat() if sent else None, header_value(letter, "Subject")
     except (*MALFORMED, RecursionError):
@@ -261,12 +260,6 @@ def _member(part: EmailMessage, names: UniqueNames, folder: str, sent: float | N
         return Member(name, b"", error=message)
 
 
-def _split_mailbox(data: bytes) -> list[bytes]:
-    lines = list(_FROM_LINE.finditer(data))
-    starts, ends = [line.end() for line in lines], [*(line.start() for line in lines[1:]), len(data)]
-    return [data[start:end] for start, end in zip(starts, ends, strict=False)]
-
-
 def _read_bytes(path: Path, name: str) -> bytes:
     """Return a file's bytes; UTF-16, which some programs use for e-mails, becomes UTF-8."""
     data = path.read_bytes()
@@ -277,29 +270,26 @@ def _read_bytes(path: Path, name: str) -> bytes:
 def _pages(letters: Sequence[bytes | EmailMessage], name: str, media_type: str) -> Generator[Page, None, None]:
     for number, data in enumerate(letters, start=1):
         if media_type == EML and isinstance(data, bytes) and not _FIELD.search(data):
-            raise UnreadableDocument(
-                f"{name} cannot be read as an e-mail: it has no headers (From, Date, Subject). "
-                "Save it again in the mail program, or give it the name ending that fits its content."
-            )
+            why = f"{name} cannot be read as an e-mail: it has no headers (From, Date, Subject)."
+            remedy = "Save it again in the mail program, or give it the name ending that fits its content."
+            raise UnreadableDocument(f"{why} {remedy}")
         try:
-            page = _page(_parsed(data), name, head_too=media_type != MHTML, titled=media_type == MBOX)
+            page = _page(_parsed(data), name, with_headers=media_type != MHTML, titled=media_type == MBOX)
         except RecursionError as error:
-            raise UnreadableDocument(
-                f"{name} cannot be read: its parts are nested too deeply. Open it in the mail program, and save the "
-                "message as text."
-            ) from error
+            why = f"{name} cannot be read: its parts are nested too deeply."
+            raise UnreadableDocument(f"{why} Open it in the mail program, and save the message as text.") from error
         yield replace(page, number=number if media_type == MBOX else None)
 
 
-def _page(letter: EmailMessage, name: str, *, head_too: bool, titled: bool) -> Page:
+def _page(letter: EmailMessage, name: str, *, with_headers: bool, titled: bool) -> Page:
     body = _body(letter, name)
     # An e-mail's subject is its document's title, but in a mailbox each e-mail has its own subject.
     subject = f"# {subject}\n\n" if titled and (subject := header_value(letter, "Subject")) else ""
-    written = f"{written}\n\n" if head_too and (written := _sender_sentence(letter)) else ""
+    written = f"{written}\n\n" if with_headers and (written := _sender_sentence(letter)) else ""
     front = normalise(subject + written)
     headings = tuple(Heading(one.start + len(front), one.end + len(front), one.level) for one in body.headings)
     files = (str(part.get_filename() or part.get_content_type()) for part, _ in attachments(letter))
-    below = [*_addresses(letter), *(f"Attached: {one_line(file)}" for file in files)] if head_too else []
+    below = [*_addresses(letter), *(f"Attached: {one_line(file)}" for file in files)] if with_headers else []
     behind = "".join(f"\n\n{line}" for line in below)
     return Page(None, f"{front}{body.text}{normalise(behind)}", headings=headings)
 
@@ -340,10 +330,9 @@ def _people(letter: EmailMessage, *fields: str) -> list[tuple[str, str]]:
 
 def _day(letter: EmailMessage) -> str:
     """Return when an e-mail was sent, in words; if its Date header is not a date, return the header itself."""
-    sent = _sent(letter)
-    if sent is None:
-        return header_value(letter, "Date")
-    return f"{sent.day} {MONTHS[sent.month - 1]} {sent.year} at {sent.hour}:{sent.minute:02}"
+    if sent := _sent(letter):
+        return f"{sent.day} {MONTHS[sent.month - 1]} {sent.year} at {sent.hour}:{sent.minute:02}"
+    return header_value(letter, "Date")
 
 
 def _sent(letter: EmailMessage) -> datetime | None:
@@ -372,9 +361,7 @@ def _body(letter: EmailMessage, name: str) -> Page:
         part = next((one for one in letter.walk() if one.get_content_maintype() == "text"), None)
     if part is None:
         return Page(None, "")
-    payload = part.get_payload(decode=True)
-    data = payload if isinstance(payload, bytes) else b""
-    text = normalise(decode(data, name, declared=part.get_content_charset()))
+    text = normalise(decode(content(part), name, declared=part.get_content_charset()))
     if part.get_content_subtype() == "html":
         return render(text, name)
     return Page(None, text.strip("\n"))

@@ -32,11 +32,12 @@ from localcrag.text.titles import FRONT_MATTER, stated_title
 
 lxml_html: Any = lxml.html  # has no type hints
 etree: Any = lxml.etree
-CORE_PROPERTIES = "docProps/core.xml"
 MAX_PROPERTIES_BYTES = 1_000_000  # bytes; a few hundred are usual
 DC = "{http://purl.org/dc/elements/1.1/}"
 DCTERMS = "{http://purl.org/dc/terms/}"
-ODF_META = "{urn:oasis:names:tc:opendocument:xmlns:meta:1.0}"
+CORE_PROPERTIES = ("docProps/core.xml", f"{DCTERMS}modified", f"{DCTERMS}created")
+META_PROPERTIES = ("meta.xml", f"{DC}date", "{urn:oasis:names:tc:opendocument:xmlns:meta:1.0}creation-date")
+"""Parts of files of Microsoft Office and OpenDocument with their properties, and the elements with dates in them."""
 CONTAINER = "{urn:oasis:names:tc:opendocument:xmlns:container}"
 # Titles with letters beyond ASCII contain escapes and are skipped; the text begins with its title anyway.
 RTF_TITLE = re.compile(rb"\{\\title ([^{}\\]+)\}")
@@ -67,11 +68,10 @@ def read_properties(path: Path, media_type: str) -> Properties:
     """Return the date and title of the document at `path`, if they are plausible."""
     readers: dict[str, Callable[[Path], Properties]] = {
         PDF_TYPE: _pdf_properties,
-        kinds.HTML_TYPE: _html_properties,
-        "application/xhtml+xml": _html_properties,
+        **dict.fromkeys((kinds.HTML_TYPE, "application/xhtml+xml"), _html_properties),
         "text/markdown": _markdown_properties,
-        **dict.fromkeys((kinds.DOCX, kinds.PPTX), _ooxml_properties),
-        **dict.fromkeys((kinds.ODT, kinds.ODP), _odf_properties),
+        **dict.fromkeys((kinds.DOCX, kinds.PPTX), lambda path: _office_properties(path, *CORE_PROPERTIES)),
+        **dict.fromkeys((kinds.ODT, kinds.ODP), lambda path: _office_properties(path, *META_PROPERTIES)),
         kinds.EPUB: _epub_properties,
         kinds.RTF: _rtf_properties,
         **{kind: partial(_email_properties, media_type=kind) for kind in (mail.EML, kinds.MSG)},
@@ -89,14 +89,9 @@ def _pdf_properties(path: Path) -> Properties:
         return Properties(_first(days), _title(document.get_metadata_value("Title")))
 
 
-def _ooxml_properties(path: Path) -> Properties:
+def _office_properties(path: Path, part: str, *days: str) -> Properties:
     with zipfile.ZipFile(path) as archive:
-        return _xml_properties(_parsed(archive, CORE_PROPERTIES), f"{DCTERMS}modified", f"{DCTERMS}created")
-
-
-def _odf_properties(path: Path) -> Properties:
-    with zipfile.ZipFile(path) as archive:
-        return _xml_properties(_parsed(archive, "meta.xml"), f"{DC}date", f"{ODF_META}creation-date")
+        return _xml_properties(_parsed(archive, part), *days)
 
 
 def _epub_properties(path: Path) -> Properties:
@@ -143,11 +138,11 @@ def _html_properties(path: Path) -> Properties:
     for meta in root.iter("meta"):
         name = meta.get("property") or meta.get("name") or meta.get("itemprop") or meta.get("http-equiv") or ""
         metadata.setdefault(name.strip().lower(), meta.get("content"))
-    day = _first(metadata.get(name) for name in META_NAMES) or _only_time(root)
+    day = _first(metadata.get(name) for name in META_NAMES) or _single_date(root)
     return Properties(day, _title(root.findtext("head/title")))
 
 
-def _only_time(root: Any) -> str | None:
+def _single_date(root: Any) -> str | None:
     """Return the date of a page's `time` elements if all have the same day; otherwise they may date anything."""
     days = {iso_date(time.get("datetime") or time.text_content()) for time in root.iter("time")}
     return days.pop() if len(days) == 1 else None
@@ -168,39 +163,34 @@ def _first(found: Any) -> str | None:
 
 
 _Read = TypeVar("_Read")
-SUPPORTED: Mapping[str, str] = MappingProxyType(
-    {
-        ".pdf": PDF_TYPE,
-        **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), kinds.DOCX),
-        **dict.fromkeys((".doc", ".dot"), kinds.DOC),
-        **dict.fromkeys((".odt", ".ott"), kinds.ODT),
-        ".rtf": kinds.RTF,
-        **dict.fromkeys((".pptx", ".pptm", ".ppsx", ".ppsm", ".potx"), kinds.PPTX),
-        **dict.fromkeys((".ppt", ".pps", ".pot"), kinds.PPT),
-        **dict.fromkeys((".odp", ".otp"), kinds.ODP),
-        **dict.fromkeys((".xlsx", ".xlsm", ".xltx", ".xltm", ".xlsb"), kinds.XLSX),
-        **dict.fromkeys((".xls", ".xlt"), kinds.XLS),
-        **dict.fromkeys((".ods", ".ots"), kinds.ODS),
-        ".csv": kinds.CSV,
-        **dict.fromkeys((".tsv", ".tab"), kinds.TSV),
-        ".epub": kinds.EPUB,
-        **dict.fromkeys((".md", ".markdown"), "text/markdown"),
-        **dict.fromkeys((".html", ".htm"), kinds.HTML_TYPE),
-        ".xhtml": "application/xhtml+xml",
-        **dict.fromkeys((".txt", ".text", ".log", ".org", *CONVERTERS), "text/plain"),
-        **dict.fromkeys((".eml", ".emlx"), mail.EML),
-        **dict.fromkeys((".msg", ".oft"), kinds.MSG),
-        **dict.fromkeys((".mbox", ".mbx"), mail.MBOX),
-        **dict.fromkeys((".mht", ".mhtml"), mail.MHTML),
-        ".png": "image/png",
-        **dict.fromkeys((".jpg", ".jpeg"), "image/jpeg"),
-        **dict.fromkeys((".tif", ".tiff"), "image/tiff"),
-        ".gif": "image/gif",
-        ".bmp": "image/bmp",
-        ".webp": "image/webp",
-        ".zip": ARCHIVE,
-    }
-)
+SUPPORTED: Mapping[str, str] = {
+    ".pdf": PDF_TYPE,
+    **dict.fromkeys((".docx", ".docm", ".dotx", ".dotm"), kinds.DOCX),
+    **dict.fromkeys((".doc", ".dot"), kinds.DOC),
+    **dict.fromkeys((".odt", ".ott"), kinds.ODT),
+    ".rtf": kinds.RTF,
+    **dict.fromkeys((".pptx", ".pptm", ".ppsx", ".ppsm", ".potx"), kinds.PPTX),
+    **dict.fromkeys((".ppt", ".pps", ".pot"), kinds.PPT),
+    **dict.fromkeys((".odp", ".otp"), kinds.ODP),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xltx", ".xltm", ".xlsb"), kinds.XLSX),
+    **dict.fromkeys((".xls", ".xlt"), kinds.XLS),
+    **dict.fromkeys((".ods", ".ots"), kinds.ODS),
+    ".csv": kinds.CSV,
+    **dict.fromkeys((".tsv", ".tab"), kinds.TSV),
+    ".epub": kinds.EPUB,
+    **dict.fromkeys((".md", ".markdown"), "text/markdown"),
+    **dict.fromkeys((".html", ".htm"), kinds.HTML_TYPE),
+    ".xhtml": "application/xhtml+xml",
+    **dict.fromkeys((".txt", ".text", ".log", ".org", *CONVERTERS), "text/plain"),
+    **dict.fromkeys((".eml", ".emlx"), mail.EML),
+    **dict.fromkeys((".msg", ".oft"), kinds.MSG),
+    **dict.fromkeys((".mbox", ".mbx"), mail.MBOX),
+    **dict.fromkeys((".mht", ".mhtml"), mail.MHTML),
+    ".jpg": "image/jpeg",
+    ".tif": "image/tiff",
+    **{f".{kind}": f"image/{kind}" for kind in ("png", "jpeg", "tiff", "gif", "bmp", "webp")},
+    ".zip": ARCHIVE,
+}
 """Media types by file extension, in lower case."""
 WITHOUT_EXTENSION = frozenset(
     "readme license licence copying notice authors contributors changelog changes news install todo makefile "
@@ -208,21 +198,14 @@ WITHOUT_EXTENSION = frozenset(
 )
 """Names, in lower case, of text files without an extension. Other files without an extension may be keys or
 programs."""
-_REMEDIES: Mapping[str, str] = MappingProxyType(
-    {
-        **dict.fromkeys(
-            ".7z .rar .tar .gz .tgz .bz2 .xz .zst .iso .cab .dmg .jar".split(), "Unpack it, and add the files in it."
-        ),
-        **dict.fromkeys(
-            ".mp3 .wav .ogg .flac .m4a .aac .wma .mp4 .mkv .avi .mov .webm .mpg .mpeg .wmv".split(),
-            "Add what is said in it as text or as subtitles.",
-        ),
-        **dict.fromkeys(
-            ".p7s .sig .asc .pgp .gpg".split(),
-            "Save what was signed or encrypted in the program it comes from, and add that.",
-        ),
-    }
-)
+_ARCHIVES = ".7z .rar .tar .gz .tgz .bz2 .xz .zst .iso .cab .dmg .jar".split()
+_RECORDINGS = ".mp3 .wav .ogg .flac .m4a .aac .wma .mp4 .mkv .avi .mov .webm .mpg .mpeg .wmv".split()
+_SEALED = ".p7s .sig .asc .pgp .gpg".split()
+_REMEDIES = {
+    **dict.fromkeys(_ARCHIVES, "Unpack it, and add the files in it."),
+    **dict.fromkeys(_RECORDINGS, "Add what is said in it as text or as subtitles."),
+    **dict.fromkeys(_SEALED, "Save what was signed or encrypted in the program it comes from, and add that."),
+}
 """Advice for files of these kinds, which differs from the general advice."""
 
 
@@ -253,10 +236,10 @@ def open_document(path: Path, name: str, scans: Mapping[int, ScannedPage] = Mapp
     known = read_properties(path, media_type)
     is_mail = media_type in (mail.EML, mail.MBOX, kinds.MSG)
     members = mail.members(path, name, media_type) if is_mail else _yield_all(())
-    return _with_pictures(OpenDocument(media_type, page_count, pages, known.dated, known.title, members), path, name)
+    return _add_pictures(OpenDocument(media_type, page_count, pages, known.dated, known.title, members), path, name)
 
 
-def _with_pictures(document: OpenDocument, path: Path, name: str) -> OpenDocument:
+def _add_pictures(document: OpenDocument, path: Path, name: str) -> OpenDocument:
     """Return a document with the pictures that it shows; without any text, it is an archive of them.
 
     The pictures of an office file only count if they show more than its text says.
@@ -353,11 +336,9 @@ def _raise_if_empty(pages: Generator[Page, None, None], name: str) -> Generator[
 
 def _unsupported(name: str, suffix: str) -> DocumentError:
     kind = f"files that end in {suffix}" if suffix else "files without a name ending"
-    most = (
-        "Save it as PDF, as text, or as a file of Word, Excel or PowerPoint, and add that; or give it the name ending "
-        "that fits its content."
-    )
-    return UnsupportedDocument(f"{name} was left out: there is no reader for {kind}. {_REMEDIES.get(suffix, most)}")
+    usual = "Save it as PDF, as text, or as a file of Word, Excel or PowerPoint, and add that"
+    remedy = _REMEDIES.get(suffix, f"{usual}; or give it the name ending that fits its content.")
+    return UnsupportedDocument(f"{name} was left out: there is no reader for {kind}. {remedy}")
 
 
 @contextmanager
@@ -366,13 +347,10 @@ def _os_errors_explained(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise UnreadableDocument(
-            f"{name} cannot be opened: {error.strerror or error}. "
-            "Check that the file is there and that you may read it."
-        ) from error
+        why = f"{name} cannot be opened: {error.strerror or error}."
+        raise UnreadableDocument(f"{why} Check that the file is there and that you may read it.") from error
 
 
 def _empty(name: str) -> EmptyDocument:
-    return EmptyDocument(
-        f"{name} holds no text. If it shows some, as in a chart or a drawing, print it to a PDF and add that."
-    )
+    remedy = "If it shows some, as in a chart or a drawing, print it to a PDF and add that."
+    return EmptyDocument(f"{name} holds no text. {remedy}")

@@ -164,7 +164,7 @@ class MessageProperties:
         folder = self._folder.folder(_stream(tag, _FOLDER))
         return MessageProperties.from_message(folder, _IN_MESSAGE) if folder and folder.has(MESSAGE_STREAM) else None
 
-    def within(self, begins: str) -> Iterator[MessageProperties]:
+    def children(self, begins: str) -> Iterator[MessageProperties]:
         """Yield recipients or attachments, ordered by number."""
         for folder in self._folder.folders(begins):
             yield MessageProperties(folder, _short(folder, _IN_PART), self.encoding)
@@ -215,25 +215,25 @@ _INVISIBLE = re.compile(r"[^\x21-\x7e]+")
 _EPOCH = datetime(1601, 1, 1, tzinfo=UTC)
 
 
-def read_message(path: Path, name: str, *, whole: bool) -> EmailMessage:
-    """Return a message as an e-mail; with its attachments if `whole`, otherwise only with their names.
+def read_message(path: Path, name: str, *, with_files: bool) -> EmailMessage:
+    """Return a message as an e-mail; with its attachments if `with_files`, otherwise only with their names.
 
     Raises UnreadableDocument.
     """
     try:
         with kinds.open_compound(path) as root:
-            return _to_email(MessageProperties.from_message(root), name, whole=whole)
+            return _to_email(MessageProperties.from_message(root), name, with_files=with_files)
     except kinds.DamagedCompound as error:
         raise packages.damaged(name, OUTLOOK, error) from error
 
 
-def _to_email(message: MessageProperties, name: str, *, whole: bool, depth: int = 0) -> EmailMessage:
+def _to_email(message: MessageProperties, name: str, *, with_files: bool, depth: int = 0) -> EmailMessage:
     made = EmailMessage(_POLICY)
     body, subtype = _body(message, name)
     made.set_content(body, subtype=subtype, cte="base64")
     _set_headers(made, message)
-    for attached in message.within("__attach_version1.0_"):
-        _attach(made, attached, name, whole=whole, depth=depth)
+    for attached in message.children("__attach_version1.0_"):
+        _attach(made, attached, name, with_files=with_files, depth=depth)
     return made
 
 
@@ -241,7 +241,7 @@ def _set_headers(made: EmailMessage, message: MessageProperties) -> None:
     made.set_raw("Subject", Header(" ".join(message.text(SUBJECT).split()), "utf-8").encode())
     senders = (_person(message.text(named), message, addresses) for named, addresses in SENDER)
     made.set_raw("From", next(filter(None, senders), ""))
-    recipients = message.within("__recip_version1.0_")
+    recipients = message.children("__recip_version1.0_")
     people = [(one.number(ROLE), _person(one.text(DISPLAY_NAME), one, ADDRESSES)) for one in recipients]
     for field, role in ROLES.items():
         named = [who for its, who in people if its == role and who]
@@ -287,16 +287,15 @@ def _body(message: MessageProperties, name: str) -> tuple[str, str]:
     if html.strip():
         return html, "html"
     if rtf := message.data(RTF):
-        return office.page(None, unpack_rtf(rtf), name, kinds.RTF).text, "plain"
+        return office.page(unpack_rtf(rtf), name, kinds.RTF).text, "plain"
     return "", "plain"
 
 
-def _attach(made: EmailMessage, attached: MessageProperties, name: str, *, whole: bool, depth: int) -> None:
+def _attach(made: EmailMessage, attached: MessageProperties, name: str, *, with_files: bool, depth: int) -> None:
     named = next(filter(None, (" ".join(attached.text(one).split()) for one in FILE_NAMES)), "")
     if inner := attached.message(DATA):
         if depth < DEEPEST:
-            within = _to_email(inner, name, whole=whole, depth=depth + 1)
-            made.add_attachment(within, filename=named or None)
+            made.add_attachment(_to_email(inner, name, with_files=with_files, depth=depth + 1), filename=named or None)
         return
     # Attachments by reference, for example, have no content in the message.
     if attached.number(METHOD) not in (None, BY_VALUE) or not attached.has(DATA):
@@ -305,13 +304,7 @@ def _attach(made: EmailMessage, attached: MessageProperties, name: str, *, whole
     maintype, subtype = (kind if _MIME.fullmatch(kind) else "application/octet-stream").split("/")
     # An attachment with an id, or a hidden one, is shown within the text; its size decides whether it counts.
     shown = _INVISIBLE.sub("", attached.text(CONTENT_ID)) or attached.number(IS_HIDDEN)
-    data = attached.data(DATA) if whole or shown else b""
-    made.add_attachment(
-        data,
-        maintype=maintype,
-        subtype=subtype,
-        filename=named or UNNAMED,
-        cid=f"<{shown}>" if shown else None,
-        # An inline text attachment would become the text of the message.
-        disposition="inline" if shown and maintype != "text" else None,
-    )
+    data, cid = attached.data(DATA) if with_files or shown else b"", f"<{shown}>" if shown else None
+    # An inline text attachment would become the text of the message.
+    disposition, file = "inline" if shown and maintype != "text" else None, named or UNNAMED
+    made.add_attachment(data, maintype=maintype, subtype=subtype, filename=file, cid=cid, disposition=disposition)

@@ -30,10 +30,9 @@ def wrong_password(name: str) -> PasswordNeeded:
 
 def unsupported_encryption(name: str) -> EncryptedDocument:
     """Return the error for an office file with unsupported encryption."""
-    return EncryptedDocument(
-        f"{name} is protected with a password, in a way that cannot be opened here. Save a copy without one in the "
-        "program that it comes from (in Word: File, Info, Protect Document) and add that."
-    )
+    why = f"{name} is protected with a password, in a way that cannot be opened here."
+    remedy = "Save a copy without one in the program that it comes from (in Word: File, Info, Protect Document)"
+    return EncryptedDocument(f"{why} {remedy} and add that.")
 
 
 # A small file that unpacks to more than this is an attack or a mistake, not a text.
@@ -51,8 +50,7 @@ def check(path: Path, name: str, what: str, head: bytes, *, remedy: str = "save 
 
     `remedy` is the advice for a genuine file that is too large. Raises EncryptedDocument and UnreadableDocument.
     """
-    found = kinds.identify(head)
-    if found != kinds.ZIP:
+    if kinds.identify(head) != kinds.ZIP:
         return
     try:
         with zipfile.ZipFile(path) as archive:
@@ -63,10 +61,8 @@ def check(path: Path, name: str, what: str, head: bytes, *, remedy: str = "save 
         raise unsupported_encryption(name)
     unpacked = sum(part.file_size for part in parts)
     if unpacked > MAX_UNPACKED_BYTES or len(parts) > MOST_PARTS or any(map(_oversized, parts)):
-        raise UnreadableDocument(
-            f"{name} unpacks to {unpacked / 1e6:,.0f} MB in {len(parts):,} parts, far more than a document of its size "
-            f"should contain, so it was not read. If it is genuine, {remedy}."
-        )
+        size = f"{unpacked / 1e6:,.0f} MB in {len(parts):,} parts, far more than a document of its size should contain"
+        raise UnreadableDocument(f"{name} unpacks to {size}, so it was not read. If it is genuine, {remedy}.")
     # Parts that overlap, as in ZIP bombs, add up to more than the file.
     if sum(part.compress_size for part in parts) > path.stat().st_size:
         raise damaged(name, what, ValueError("its parts overlap"))
@@ -99,11 +95,9 @@ def packed(parts: Iterable[tuple[zipfile.ZipInfo | str, bytes]]) -> BytesIO:
 
 def damaged(name: str, what: str, error: Exception) -> UnreadableDocument:
     """Return the error for a file that is not a complete file of its kind."""
-    reason = str(error) or type(error).__name__
-    return UnreadableDocument(
-        f"{name} cannot be read as {what}: it is damaged or cut off ({reason}). "
-        "Open and save it again in the program that it comes from or in LibreOffice, or get a fresh copy."
-    )
+    why = f"{name} cannot be read as {what}: it is damaged or cut off ({str(error) or type(error).__name__})."
+    remedy = "Open and save it again in the program that it comes from or in LibreOffice, or get a fresh copy."
+    return UnreadableDocument(f"{why} {remedy}")
 
 
 _SYSTEM_FILES = frozenset({"__MACOSX", "Thumbs.db", "desktop.ini"})
@@ -120,9 +114,8 @@ def open_members(path: Path, name: str, head: bytes) -> Generator[Member, None, 
     try:
         check(path, name, "a ZIP archive", head, remedy="unpack it and add the files")
     except EncryptedDocument:
-        raise EncryptedDocument(
-            f"{name} is protected with a password. Unpack it, and add the files that were in it."
-        ) from None
+        why = f"{name} is protected with a password."
+        raise EncryptedDocument(f"{why} Unpack it, and add the files that were in it.") from None
     return _members(path, name)
 
 

@@ -38,9 +38,8 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 def safe_path(name: str) -> PurePosixPath:
     """Return the path of an embedded file, made from its stated name so that it cannot leave the document."""
     parts = (_visible(part) for part in _SEPARATORS.split(name))
-    return PurePosixPath(
-        "/".join(part for part in parts if part not in {"", ".", ".."})[-LONGEST_NAME:].lstrip("/") or UNNAMED
-    )
+    path = "/".join(part for part in parts if part not in {"", ".", ".."})
+    return PurePosixPath(path[-LONGEST_NAME:].lstrip("/") or UNNAMED)
 
 
 def _visible(part: str) -> str:
@@ -85,8 +84,7 @@ def picture_parts(path: Path, media_type: str) -> list[str]:
 
 def pictures_matter(shown: Sequence[str], pages: Sequence[Page]) -> bool:
     """Return whether the text of these pages is so short that the pictures are more informative."""
-    letters = sum(character.isalnum() for page in pages for character in page.text)
-    return letters < SUFFICIENT_LETTERS * len(shown)
+    return sum(character.isalnum() for page in pages for character in page.text) < SUFFICIENT_LETTERS * len(shown)
 
 
 def read_pictures(path: Path, parts: Sequence[str]) -> Generator[Member, None, None]:
@@ -131,7 +129,6 @@ _URL = re.compile(
 LEAST_BYTES = 1_000
 """Minimum bytes for a picture to be considered; even a blank sheet of paper rarely has fewer."""
 _ENDINGS = {"jpeg": "jpg", "pjpeg": "jpg", "x-png": "png", "tiff": "tif", "x-ms-bmp": "bmp"}
-_NAME = "picture"
 
 
 def pictures_in_data(path: Path, *, is_notebook: bool) -> Generator[Member, None, None]:
@@ -190,7 +187,7 @@ def without_pictures(text: str) -> str:
 
 
 def _default_name(kind: str) -> str:
-    return f"{_NAME}.{_ENDINGS.get(kind, kind)}"
+    return f"picture.{_ENDINGS.get(kind, kind)}"
 
 
 def _decoded(written: str) -> bytes:

@@ -29,10 +29,8 @@ from localcrag.text.places import SheetRow
 
 PATIENCE = 300.0
 """Seconds to wait for a page, or for a whole file that has no pages."""
-_ERRORS = {
-    kind.__name__: kind
-    for kind in (UnsupportedDocument, UnreadableDocument, EncryptedDocument, PasswordNeeded, EmptyDocument)
-}
+_KINDS = (UnsupportedDocument, UnreadableDocument, EncryptedDocument, PasswordNeeded, EmptyDocument)
+_ERRORS = {kind.__name__: kind for kind in _KINDS}
 _MODULE = "localcrag.documents.readers"
 _GENTLY = "gently"
 """The value of GENTLY in worker.py, which is not imported here because it imports the parsers."""
@@ -70,22 +68,15 @@ class ReaderProcesses(ProcessPool):
         return data
 
     def picture(
-        self,
-        source: bytes,
-        name: str,
-        page: int,
-        texts: Sequence[str] = (),
-        *,
-        dpi: int = 110,
-        scan: ScannedPage | None = None,
+        self, data: bytes, name: str, page: int, texts: Sequence[str] = (), *, dpi: int, scan: ScannedPage | None = None
     ) -> PagePicture:
         """Return a page of a PDF or a picture file as a picture, with the places of `texts`. Raises DocumentError.
 
-        `scan` is the output of text recognition for the page.
+        `data` is the content of the file, and `scan` the output of text recognition for the page.
         """
         process = self.take()
         asked = {"name": name, "page": page, "texts": list(texts), "dpi": dpi, "scan": scan.plain() if scan else None}
-        drawn, png = self._asked(process, asked, source)
+        drawn, png = self._asked(process, asked, data)
         self.give_back(process)
         return PagePicture(png, drawn["width"], drawn["height"], tuple(Box(*box) for box in drawn["boxes"]))
 

@@ -6,14 +6,12 @@ kinds of text to Markdown.
 
 from __future__ import annotations
 
-import codecs
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, groupby
 from pathlib import Path, PurePath
-from types import MappingProxyType
 from typing import Any
 
 import charset_normalizer
@@ -128,8 +126,7 @@ class _RstConverter:
             if _BORDER.match(line):
                 heads = len(rows)
             elif line.strip() and not _SPAN.match(line):
-                ends = [*starts[1:], None]
-                cells = [line[begin:stop].strip() for begin, stop in zip(starts, ends, strict=True)]
+                cells = [line[begin:stop].strip() for begin, stop in zip(starts, [*starts[1:], None], strict=True)]
                 if rows and not cells[0] and len(rows) != heads:
                     rows[-1] = [f"{above} {cell}".strip() for above, cell in zip(rows[-1], cells, strict=True)]
                 else:
@@ -204,10 +201,8 @@ def _json(text: str) -> str:
         data = json.loads(text) if len(text) <= MOST_DATA else None
     except (ValueError, RecursionError):
         data = None
-    if data is None:
-        return _code(text)
-    if isinstance(data, dict):
-        return "\n\n".join(_entries(data))
+    if data is None or isinstance(data, dict):
+        return _code(text) if data is None else "\n\n".join(_entries(data))
     return _table(data) or "\n\n".join(map(_fenced, map(_pretty_json, data if isinstance(data, list) else [data])))
 
 
@@ -263,8 +258,7 @@ def _pretty_json(value: object) -> str:
 def _notebook(text: str) -> str:
     """Return a Jupyter notebook as Markdown: its texts, its code, and the code's output."""
     try:
-        cells = json.loads(text)["cells"]
-        return "\n\n".join(part for cell in cells for part in _cell(cell) if part.strip())
+        return "\n\n".join(part for cell in json.loads(text)["cells"] for part in _cell(cell) if part.strip())
     except (ValueError, RecursionError, KeyError, TypeError, AttributeError):
         return _code(text)
 
@@ -293,13 +287,10 @@ def _subtitles(text: str) -> str:
     for cue in _CUE.finditer(f"{text}\n"):
         start = start or f"{int(cue['hours'] or 0)}:{cue['minutes']}:{cue['seconds']}"
         spoken = f"{spoken} {' '.join(_TAG.sub('', cue['said']).split())}".strip()
-        if len(spoken) >= PARAGRAPH_CHARACTERS or (
-            len(spoken) >= PARAGRAPH_CHARACTERS / 2 and _SENTENCE_END.search(spoken)
-        ):
+        if len(spoken) >= PARAGRAPH_CHARACTERS / (2 if _SENTENCE_END.search(spoken) else 1):
             paragraphs.append(f"[{start}] {spoken}")
             start, spoken = "", ""
-    if spoken:
-        paragraphs.append(f"[{start}] {spoken}")
+    paragraphs += [f"[{start}] {spoken}"] if spoken else []
     return "\n\n".join(paragraphs) or text
 
 
@@ -332,35 +323,27 @@ def _latex(text: str) -> str:
     return head + re.sub(r"\n{3,}", "\n\n", re.sub(r"-  +", "- ", result)).strip("\n") + "\n"
 
 
-CONVERTERS: MappingProxyType[str, Callable[[str], str]] = MappingProxyType(
-    {
-        ".rst": rst_to_markdown,
-        **dict.fromkeys((".adoc", ".asciidoc"), _asciidoc),
-        **dict.fromkeys((".tex", ".latex"), _latex),
-        ".ipynb": _notebook,
-        ".json": _json,
-        **dict.fromkeys((".jsonl", ".ndjson"), _json_lines),
-        **dict.fromkeys((".srt", ".vtt"), _subtitles),
-        **dict.fromkeys(CODE, _code),
-    }
-)
+CONVERTERS: Mapping[str, Callable[[str], str]] = {
+    ".rst": rst_to_markdown,
+    **dict.fromkeys((".adoc", ".asciidoc"), _asciidoc),
+    **dict.fromkeys((".tex", ".latex"), _latex),
+    ".ipynb": _notebook,
+    ".json": _json,
+    **dict.fromkeys((".jsonl", ".ndjson"), _json_lines),
+    **dict.fromkeys((".srt", ".vtt"), _subtitles),
+    **dict.fromkeys(CODE, _code),
+}
 """Conversions to Markdown, by file extension in lower case."""
 
 
 # UTF-32's mark begins with UTF-16's, so it has to be tested first.
-BYTE_ORDER_MARKS = (
-    (codecs.BOM_UTF8, "utf-8"),
-    (codecs.BOM_UTF32_LE, "utf-32-le"),
-    (codecs.BOM_UTF32_BE, "utf-32-be"),
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
+UTF = ("utf-8", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be")
+BYTE_ORDER_MARKS = {"\ufeff".encode(encoding): encoding for encoding in UTF}
 # If two encodings fit a text equally well, the one named first is more likely.
 WESTERN = ("cp1252", "cp1250", "iso8859_2", "cp1254")
-OTHER_ENCODINGS = (
-    *("cp1252", "cp932", "gb18030", "cp949", "big5", "euc_jp", "cp1251", "cp1250", "cp1254", "cp1253", "cp1255"),
-    *("cp1256", "koi8_r", "iso8859_2", "iso8859_5", "cp866"),
-)
+OTHER_ENCODINGS = """
+cp1252 cp932 gb18030 cp949 big5 euc_jp cp1251 cp1250 cp1254 cp1253 cp1255 cp1256 koi8_r iso8859_2 iso8859_5 cp866
+""".split()
 # In Latin scripts, accented letters are single bytes between ASCII letters; in other scripts nearly every byte is above
 # 127. In 30 short samples in 16 languages, a run has at most 1.7 bytes (Polish) in Latin scripts, and at least 2.2
 # (Japanese) in others.
@@ -419,44 +402,40 @@ def decode(data: bytes, name: str, declared: str | None = None) -> str:
     `declared` is an encoding that the file claims for itself; it is used unless it is clearly wrong. Raises
     UnreadableDocument if the bytes are not text.
     """
-    for mark, encoding in BYTE_ORDER_MARKS:
+    for mark, encoding in BYTE_ORDER_MARKS.items():
         if data.startswith(mark):
             return _text(data[len(mark) :].decode(encoding, "replace"), name)
     # ISO 2022 is ASCII with escape sequences.
     if b"\x1b$" in data and data.isascii():
         return _text(data.decode("iso2022_jp", "replace"), name)
-    text = _utf16(data)
-    if text is None:
-        # Bytes above 127 that happen to be valid UTF-8 are UTF-8, whatever the file claims.
-        text = _strictly(data, "utf-8")
-    if text is None and declared is not None:
-        text = _nearly(data, declared)
-    if text is None:
-        text = _mostly_utf8(data)
+    # Bytes above 127 that happen to be valid UTF-8 are UTF-8, whatever the file claims.
+    for text in (_utf16(data), _decode_strictly(data, "utf-8")):
+        if text is not None:
+            return _text(text, name)
+    text = None if declared is None else _decode_nearly(data, declared)
+    text = _mostly_utf8(data) if text is None else text
     return _text(_guess(data, name) if text is None else text, name)
 
 
 def _text(text: str, name: str) -> str:
     if len(CONTROLS.findall(text)) > CONTROL_SHARE * len(text):
-        raise UnreadableDocument(_not_text(name))
+        raise _not_text_error(name)
     return text
 
 
-def _not_text(name: str) -> str:
-    return (
-        f"{name} is not a text file: its bytes are not in any known text encoding. "
-        "Open it in the program it comes from, save it as UTF-8 text or as PDF, and add that."
-    )
+def _not_text_error(name: str) -> UnreadableDocument:
+    remedy = "Open it in the program it comes from, save it as UTF-8 text or as PDF, and add that."
+    return UnreadableDocument(f"{name} is not a text file: its bytes are not in any known text encoding. {remedy}")
 
 
-def _strictly(data: bytes, encoding: str) -> str | None:
+def _decode_strictly(data: bytes, encoding: str) -> str | None:
     try:
         return data.decode(encoding)
     except UnicodeDecodeError:
         return None
 
 
-def _nearly(data: bytes, encoding: str) -> str | None:
+def _decode_nearly(data: bytes, encoding: str) -> str | None:
     try:
         text = data.decode(encoding, "replace")
     except (LookupError, ValueError):  # unknown, or not a text encoding
@@ -470,7 +449,7 @@ def _utf16(data: bytes) -> str | None:
     # A fifth of the bytes must be NUL, nearly all of them in the same half of each pair.
     if even + odd < min(len(data), SAMPLE_BYTES) * 0.2 or min(even, odd) * 20 > max(even, odd):
         return None
-    return _strictly(data[: len(data) // 2 * 2], "utf-16-le" if odd > even else "utf-16-be")
+    return _decode_strictly(data[: len(data) // 2 * 2], "utf-16-le" if odd > even else "utf-16-be")
 
 
 def _mostly_utf8(data: bytes) -> str | None:
@@ -493,7 +472,7 @@ def _guess(data: bytes, name: str) -> str:
     matches = charset_normalizer.from_bytes(lines, cp_isolation=list(candidates))
     best = matches.best()
     if best is None and not western:
-        raise UnreadableDocument(_not_text(name))
+        raise _not_text_error(name)
     # If several candidates fit equally well, the first in the list is chosen.
     equals = [m.encoding for m in matches if best and m.chaos <= best.chaos and m.coherence >= best.coherence]
     return data.decode(min(equals, key=candidates.index, default="cp1252"), "replace")

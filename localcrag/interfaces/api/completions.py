@@ -180,6 +180,7 @@ def _created(run: Run) -> int:
 
 
 DONE = b"data: [DONE]\n\n"
+AllProgress = AsyncGenerator[AnswerProgress, None]
 HEADERS = [(b"content-type", b"text/event-stream; charset=utf-8")]
 
 
@@ -209,12 +210,7 @@ class EventStream(Response):
     """A response that streams the events of a question; it stops the question if the client disconnects."""
 
     def __init__(
-        self,
-        first: AnswerProgress | None,
-        rest: AsyncGenerator[AnswerProgress, None],
-        ignored: list[str],
-        *,
-        with_usage: bool,
+        self, first: AnswerProgress | None, rest: AllProgress, ignored: list[str], *, with_usage: bool
     ) -> None:
         """Prepare the response to a question whose `first` event has already been awaited.
 
@@ -228,16 +224,16 @@ class EventStream(Response):
         await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
         async with anyio.create_task_group() as group, aclosing(self._rest):
             group.start_soon(_cancel_when_disconnected, receive, group.cancel_scope)
-            async with aclosing(self._sent()) as pieces:
+            async with aclosing(self._encoded_pieces()) as pieces:
                 async for data in pieces:
                     await send({"type": "http.response.body", "body": data, "more_body": True})
             await send({"type": "http.response.body", "body": b"", "more_body": False})
             group.cancel_scope.cancel()
 
-    async def _sent(self) -> AsyncGenerator[bytes, None]:
+    async def _encoded_pieces(self) -> AsyncGenerator[bytes, None]:
         begun = False
         try:
-            async for one in self._all():
+            async for one in self._progress():
                 # Until the model is free, comment lines keep the connection open.
                 if one.run is None:
                     yield b": waiting for another answer to end\n\n"
@@ -256,7 +252,7 @@ class EventStream(Response):
             yield _event(exception_body(error))
         yield DONE
 
-    async def _all(self) -> AsyncGenerator[AnswerProgress, None]:
+    async def _progress(self) -> AllProgress:
         if self._first:
             yield self._first
         async for one in self._rest:

@@ -29,16 +29,7 @@ from localcrag.records.errors import DocumentError, LocalcragError
 from localcrag.records.events import RunFinished, StepStarted
 from localcrag.records.ingest import IngestResult
 from localcrag.records.restriction import Restriction
-from localcrag.runs.for_programs import (
-    Citation,
-    Details,
-    FoundPassage,
-    citations,
-    details,
-    format_answer,
-    format_passages,
-    passages,
-)
+from localcrag.runs import for_programs
 from localcrag.settings import Settings
 from localcrag.text.translation import counted
 
@@ -53,20 +44,24 @@ MOST_LISTED = 200
 UNEXPECTED = "An unexpected error occurred in localcrag. Its stderr shows where."
 
 CollectionName = Annotated[str | None, Field(description="collection of documents (default: the default collection)")]
+ReadAll = Annotated[bool, Field(description="read every passage, for questions like “list all …”; takes longer")]
+_Neighbours = Annotated[int, Field(ge=0, le=MOST_NEIGHBOURS)]
+PassagesBefore = Annotated[_Neighbours, Field(description="number of passages before it to read as well")]
+PassagesAfter = Annotated[_Neighbours, Field(description="number of passages after it to read as well")]
 
 
-class AskOutput(Details):
+class AskOutput(for_programs.Details):
     """An answer, the sources of its citations [1], [2], …, and how it was found."""
 
     answer: str
-    citations: list[Citation]
+    citations: list[for_programs.Citation]
 
 
 class SearchOutput(TypedDict):
     """Passages, most relevant first."""
 
     collection: str
-    passages: list[FoundPassage]
+    passages: list[for_programs.FoundPassage]
     warnings: list[str]
 
 
@@ -112,7 +107,7 @@ def report_errors(tool: Tool) -> Tool:
     """Return a tool that reports errors as results in plain words, and hides the messages of unexpected errors."""
 
     @functools.wraps(tool)
-    async def notified(*arguments: object, **named: object) -> CallToolResult:
+    async def wrapper(*arguments: object, **named: object) -> CallToolResult:
         try:
             return await tool(*arguments, **named)
         except LocalcragError as error:
@@ -121,7 +116,7 @@ def report_errors(tool: Tool) -> Tool:
             process.print_error(error)
             return _result(UNEXPECTED, None)
 
-    return notified
+    return wrapper
 
 
 class Tools:
@@ -139,9 +134,7 @@ class Tools:
         collection: CollectionName = None,
         only: DocumentFilter | None = None,
         preset: Preset | None = None,
-        read_all: Annotated[
-            bool, Field(description="read every passage, for questions like “list all …”; takes longer")
-        ] = False,
+        read_all: ReadAll = False,
     ) -> Annotated[CallToolResult, AskOutput]:
         """Answer a question from the user's own documents, with citations [n], after checking what was found.
 
@@ -151,12 +144,9 @@ class Tools:
         about a collection that is kept on a PostgreSQL server go to that server. The answer itself goes to you, the
         client that asked, and to the model you use.
         """
+        name, restriction = self._questions.require(collection), _restriction(only)
         asked = ApiQuestion(
-            question=question,
-            collection=self._questions.require(collection),
-            preset=preset,
-            restriction=_restriction(only),
-            read_all=read_all,
+            question=question, collection=name, preset=preset, restriction=restriction, read_all=read_all
         )
         steps = 0
         async with aclosing(self._questions.ask(asked)) as happened:
@@ -166,8 +156,9 @@ class Tools:
                     await context.report_progress(steps, message=one.event.detail)
                 if isinstance(one.event, RunFinished):
                     run = one.event.run
-                    answered: AskOutput = {"answer": run.answer, "citations": citations(run), **details(run)}
-                    return _result(format_answer(run), answered)
+                    sources = for_programs.citations(run)
+                    answered: AskOutput = {"answer": run.answer, "citations": sources, **for_programs.details(run)}
+                    return _result(for_programs.format_answer(run), answered)
         return _result("The question was stopped before it was answered. Ask it again.", None)
 
     @report_errors
@@ -187,8 +178,8 @@ class Tools:
         found = await to_thread.run_sync(
             lambda: self._assembly.search(query, most=most, collection=name, restriction=_restriction(only))
         )
-        listed = passages(found.passages)
-        text = "\n\n".join([format_passages(listed) or "Nothing was found.", *found.warnings])
+        listed = for_programs.passages(found.passages)
+        text = "\n\n".join([for_programs.format_passages(listed) or "Nothing was found.", *found.warnings])
         return _result(text, SearchOutput(collection=name, passages=listed, warnings=list(found.warnings)))
 
     @report_errors
@@ -215,12 +206,8 @@ class Tools:
         self,
         passage: Annotated[str, Field(description="id of a passage, from ask or search")],
         collection: CollectionName = None,
-        before: Annotated[
-            int, Field(ge=0, le=MOST_NEIGHBOURS, description="number of passages before it to read as well")
-        ] = 0,
-        after: Annotated[
-            int, Field(ge=0, le=MOST_NEIGHBOURS, description="number of passages after it to read as well")
-        ] = 0,
+        before: PassagesBefore = 0,
+        after: PassagesAfter = 0,
     ) -> Annotated[CallToolResult, ReadPassage]:
         """Read a whole passage, with passages before and after it in its document."""
         name = self._questions.require(collection)
@@ -261,9 +248,7 @@ def _restriction(only: DocumentFilter | None) -> Restriction:
 def _result(text: str, structured: object) -> CallToolResult:
     """Return a result as text for the model and as data; without data, the result is an error."""
     content: list[ContentBlock] = [TextContent(type="text", text=text)]
-    if structured is None:
-        return CallToolResult(content=content, is_error=True)
-    return CallToolResult(content=content, structured_content=structured)
+    return CallToolResult(content=content, structured_content=structured, is_error=structured is None)
 
 
 INSTRUCTIONS = (

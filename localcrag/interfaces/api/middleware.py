@@ -63,11 +63,8 @@ ROOT = 0
 """User id of root, who can read everything anyway. Programs that forward a port (WSL, containers) also run as root."""
 # The formats of struct nlmsghdr and of the start of struct inet_diag_req_v2 (linux/inet_diag.h), and the end of the
 # latter: interface 0 and INET_DIAG_NOCOOKIE.
-_HEADER, _REQUEST, _NO_COOKIE = (
-    struct.Struct("=IHHII"),
-    struct.Struct("=BBBBI"),
-    struct.pack("=III", 0, ~0 & 0xFFFFFFFF, ~0 & 0xFFFFFFFF),
-)
+_HEADER, _REQUEST = struct.Struct("=IHHII"), struct.Struct("=BBBBI")
+_NO_COOKIE = struct.pack("=III", 0, ~0 & 0xFFFFFFFF, ~0 & 0xFFFFFFFF)
 _IDENTITY = struct.Struct("!HH16s16s")
 _STATE_AT, _OWNER_AT = _HEADER.size + 1, _HEADER.size + 4 + 48 + 12
 """Offsets of the connection's state and owner in the answer (struct inet_diag_msg), in bytes."""
@@ -126,8 +123,6 @@ TRUSTED_FETCH_SITES = frozenset({"", "none", "same-origin"})
 """Accepted values of Sec-Fetch-Site: the address was typed in, or the request comes from a page of this address."""
 FORBIDDEN, NOT_FOUND = 403, 404
 
-IsOtherUser = Callable[[End, End], bool]
-"""Function that returns whether a connection (other end, own end) belongs to another user of this computer."""
 Address = tuple[str, re.Pattern[str]]
 """An HTTP method, and a pattern for the raw path of a request, before percent-decoding."""
 
@@ -147,22 +142,19 @@ class AccessChecks:
 
     app: ASGIApp
     port: int
-    is_other_user: IsOtherUser
     open: Sequence[Address]
     wording: RefusalFormat = plain_text_refusal
     location_text: str = "Its page is at http://127.0.0.1:{port}"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request to the app, or answer with the reason why it is refused."""
-        if scope["type"] == "http":
-            if refusal := self.refusal(scope):
-                await refuse(refusal, scope, send, self.wording)
-                return
-        elif scope["type"] == "websocket":
+        if scope["type"] == "websocket":
             # No part of localcrag uses websockets.
             await send({"type": "websocket.close", "code": 1008})
-            return
-        await self.app(scope, receive, send)
+        elif scope["type"] == "http" and (refusal := self.refusal(scope)):
+            await refuse(refusal, scope, send, self.wording)
+        else:
+            await self.app(scope, receive, send)
 
     def refusal(self, scope: Scope) -> Refusal | None:
         """Return why a request is refused; None if it is allowed."""
@@ -177,12 +169,9 @@ class AccessChecks:
         if any(origin != f"http://{host[0]}" for origin in given.get("origin", [])) or any(
             site not in TRUSTED_FETCH_SITES for site in given.get("sec-fetch-site", [])
         ):
-            return Refusal(
-                FORBIDDEN,
-                "Another site sent you here, and localcrag takes nothing from other sites. "
-                f"{self._place}: type that address yourself.",
-            )
-        if scope.get("client") and self.is_other_user(scope["client"], scope["server"]):
+            why = "Another site sent you here, and localcrag takes nothing from other sites."
+            return Refusal(FORBIDDEN, f"{why} {self._place}: type that address yourself.")
+        if scope.get("client") and is_other_user(scope["client"], scope["server"]):
             return Refusal(FORBIDDEN, "This localcrag belongs to another user of this computer. Start one of your own.")
         raw = scope["raw_path"].decode("latin-1")
         if not any(scope["method"] == method and pattern.fullmatch(raw) for method, pattern in self.open):
@@ -213,33 +202,33 @@ BUSY = Refusal(503, "localcrag has too much to do at once. Try again in a moment
 class IncomingBody:
     """A request's body while it arrives.
 
-    `most` is its largest allowed size and `came` its size so far, in bytes. `refusal` is the reason if it is refused.
-    `whole` is true once its end has been read, `gone` once the client has disconnected. `since` is when reading began,
-    by the clock `now`; negative before that.
+    `max_size` is its largest allowed size and `received` its size so far, in bytes. `refusal` is the reason if it is
+    refused. `complete` is true once its end has been read, `closed` once the client has disconnected. `started_at` is
+    when reading began, by the clock `now`; negative before that.
     """
 
     receive: Receive
     now: Callable[[], float]
-    most: int
+    max_size: int
     refusal: Refusal | None = None
-    gone: bool = False
-    whole: bool = False
-    came: int = 0
-    since: float = -1.0
+    closed: bool = False
+    complete: bool = False
+    received: int = 0
+    started_at: float = -1.0
 
     async def read(self) -> bytes:
         """Return the whole body; only a part of it if it was refused or the client has disconnected."""
         content = bytearray()
-        while piece := await self.piece():
+        while piece := await self.next_piece():
             content += piece
         return bytes(content)
 
-    async def piece(self) -> bytes:
+    async def next_piece(self) -> bytes:
         """Return the next bytes; none at the end, or if the body is refused or the client has disconnected."""
         piece = await self._next()
-        self.came += len(piece)
-        if self.came > self.most and not self.refusal:
-            self.refusal = too_large(self.most)
+        self.received += len(piece)
+        if self.received > self.max_size and not self.refusal:
+            self.refusal = too_large(self.max_size)
             await self.drain()
         return b"" if self.refusal else piece
 
@@ -248,25 +237,25 @@ class IncomingBody:
         refusal = self.refusal
         # If the client is too slow, `_next` sets another refusal, which ends the loop. The first refusal is the one to
         # report.
-        while not (self.whole or self.gone) and self.came < MAX_DRAINED and self.refusal in (refusal, None):
-            self.came += len(await self._next())
+        while not (self.complete or self.closed) and self.received < MAX_DRAINED and self.refusal in (refusal, None):
+            self.received += len(await self._next())
         self.refusal = refusal
 
     async def _next(self) -> bytes:
-        if self.since < 0:
-            self.since = self.now()
+        if self.started_at < 0:
+            self.started_at = self.now()
         # Messages may be empty, so wait for the next one with bytes, or for the end.
-        while not self.whole:
-            left = self.since + BODY_SECONDS + self.came / BODY_BYTES_PER_SECOND - self.now()
+        while not self.complete:
+            left = self.started_at + BODY_SECONDS + self.received / BODY_BYTES_PER_SECOND - self.now()
             try:
                 message = await asyncio.wait_for(self.receive(), max(left, 0))
             except TimeoutError:
                 self.refusal = TOO_SLOW
                 return b""
             if message["type"] == "http.disconnect":
-                self.gone = True
+                self.closed = True
                 return b""
-            self.whole = not message.get("more_body", False)
+            self.complete = not message.get("more_body", False)
             if piece := bytes(message.get("body", b"")):
                 return piece
         return b""
@@ -279,30 +268,29 @@ async def forward_buffered(
     send: Send,
     *,
     wording: RefusalFormat,
-    refused: Callable[[bytes], Refusal | None] = lambda content: None,
+    check: Callable[[bytes], Refusal | None] = lambda content: None,
 ) -> None:
     """Read the whole body and pass the request to `app`, or answer with a refusal.
 
-    `refused` gets the bytes, and may return a further reason to refuse them.
+    `check` gets the bytes, and may return a further reason to refuse them.
     """
     content = await body.read()
-    refusal = body.refusal or refused(content)
-    if body.gone:
+    if body.closed:
         return
-    if refusal:
+    if refusal := body.refusal or check(content):
         await refuse(refusal, scope, send, wording)
-        return
-    await app(scope, _replay_body(content, body.receive), send)
+    else:
+        await app(scope, _replay_body(content, body.receive), send)
 
 
 def _replay_body(content: bytes, receive: Receive) -> Receive:
     """Return a `receive` that first delivers a body that was already read, and then the messages of the given one."""
     whole: list[Message] = [{"type": "http.request", "body": content, "more_body": False}]
 
-    async def again() -> Message:
+    async def replay() -> Message:
         return whole.pop() if whole else await receive()
 
-    return again
+    return replay
 
 
 def content_length(scope: Scope) -> int:
@@ -389,10 +377,8 @@ HOST = "127.0.0.1"
 def require_free(port: int) -> None:
     """Raise SettingsError if a program is already listening on the port."""
     if not is_free(port):
-        raise SettingsError(
-            f"Port {port} on {HOST} is in use, perhaps by another localcrag. Stop that program, or choose another port "
-            "with --port."
-        )
+        why = f"Port {port} on {HOST} is in use, perhaps by another localcrag."
+        raise SettingsError(f"{why} Stop that program, or choose another port with --port.")
 
 
 def is_free(port: int) -> bool:

@@ -134,10 +134,8 @@ def _add_errors(app: FastAPI) -> None:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"] if part != "body")
         text = f"{where}: {first['msg']}" if where else str(first["msg"])
-        return JSONResponse(
-            openai_request.error_body(text, openai_request.UNPROCESSABLE, param=where or None),
-            openai_request.UNPROCESSABLE,
-        )
+        body = openai_request.error_body(text, openai_request.UNPROCESSABLE, param=where or None)
+        return JSONResponse(body, openai_request.UNPROCESSABLE)
 
     @app.exception_handler(HTTPException)
     async def handle_http_error(_request: Request, error: HTTPException) -> Response:

@@ -23,19 +23,12 @@ from localcrag.records.run import Turn
 UNAUTHORIZED, FORBIDDEN, NOT_FOUND, UNPROCESSABLE, SERVER_ERROR, UNAVAILABLE = 401, 403, 404, 422, 500, 503
 STATUS: dict[type[errors.LocalcragError], int] = {
     errors.UnknownCollection: NOT_FOUND,
-    errors.QuestionError: UNPROCESSABLE,
-    errors.SettingsError: UNPROCESSABLE,
-    errors.ModelError: UNAVAILABLE,
-    errors.GenerationError: UNAVAILABLE,
+    **dict.fromkeys((errors.QuestionError, errors.SettingsError), UNPROCESSABLE),
+    **dict.fromkeys((errors.ModelError, errors.GenerationError), UNAVAILABLE),
 }
 """HTTP statuses of the app's errors; any other error is the server's fault (500)."""
-CODES = {
-    UNAUTHORIZED: "invalid_api_key",
-    FORBIDDEN: "forbidden",
-    NOT_FOUND: "not_found",
-    UNPROCESSABLE: "invalid_request",
-    UNAVAILABLE: "unavailable",
-}
+CODES = {UNAUTHORIZED: "invalid_api_key", FORBIDDEN: "forbidden", NOT_FOUND: "not_found"}
+CODES |= {UNPROCESSABLE: "invalid_request", UNAVAILABLE: "unavailable"}
 UNEXPECTED = "An unexpected error ended this question. The terminal that runs `localcrag serve` shows which one."
 
 

@@ -67,13 +67,10 @@ NO_TOKEN = middleware.Refusal(
 
 def with_access_checks(app: ASGIApp, port: int, token: str) -> ASGIApp:
     """Return the API behind its access checks."""
-    inside = RequireToken(BoundedRequests(app), token)
+    inside, location = RequireToken(BoundedRequests(app), token), "Its API is at http://127.0.0.1:{port}/v1"
     return middleware.ResponseHeaders(
-        middleware.AccessChecks(
-            app=inside, port=port, is_other_user=middleware.is_other_user, open=OPEN, wording=openai_refusal,
-            location_text="Its API is at http://127.0.0.1:{port}/v1",
-        )
-    )  # fmt: skip
+        middleware.AccessChecks(app=inside, port=port, open=OPEN, wording=openai_refusal, location_text=location)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,22 +93,22 @@ class BoundedRequests:
     """Middleware that reads whole POST requests, within limits on size, time, and number of requests at once."""
 
     app: ASGIApp
-    _under_way: int = 0
+    _in_progress: int = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass a request on, or answer with the reason why it is refused."""
         if scope["type"] != "http" or scope["method"] != "POST":
             await self.app(scope, receive, send)
             return
-        if self._under_way >= middleware.MAX_LARGE_REQUESTS:
+        if self._in_progress >= middleware.MAX_LARGE_REQUESTS:
             await middleware.refuse(middleware.BUSY, scope, send, openai_refusal)
             return
-        self._under_way += 1
+        self._in_progress += 1
         try:
             body = middleware.IncomingBody(receive, time.monotonic, middleware.MAX_BODY)
             await middleware.forward_buffered(body, self.app, scope, send, wording=openai_refusal)
         finally:
-            self._under_way -= 1
+            self._in_progress -= 1
 
 
 SHUTDOWN_SECONDS = 5
@@ -125,16 +122,16 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
     middleware.require_free(port)
     token = load_token(settings.data_dir)
     assembly = Assembly(settings)
-    with ExitStack() as at_the_end:
-        at_the_end.callback(assembly.close)
+    with ExitStack() as cleanup:
+        cleanup.callback(assembly.close)
         questions = Questions(assembly, only)
-        keeper = FolderWatcher(assembly.folders)
-        files = create_uploads(assembly, keeper, lambda: questions.busy)
+        watcher = FolderWatcher(assembly.folders)
+        files = create_uploads(assembly, watcher, lambda: questions.busy)
         overwriting = create_secure_deletion(assembly, files, lambda: questions.busy)
         embeddings = ReindexingTasks(assembly.collections.reindex)
         idle = IdleModelUnloader(assembly.models, assembly.current_settings)
-        for worker in (overwriting, embeddings, files, idle, keeper):
-            at_the_end.callback(worker.close)
+        for worker in (overwriting, embeddings, files, idle, watcher):
+            cleanup.callback(worker.close)
         server = uvicorn.Server(
             uvicorn.Config(
                 # openai_api.py reports unexpected errors; uvicorn's log would show text of documents with them.
@@ -143,16 +140,13 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
                 proxy_headers=False, timeout_graceful_shutdown=SHUTDOWN_SECONDS,
             )
         )  # fmt: skip
-        print(  # noqa: T201
-            f"localcrag serves http://{middleware.HOST}:{port}/v1 (Ctrl-C stops it). `localcrag serve --show-token` "
-            "prints the token, which is the API key.",
-            file=sys.stderr,
-            flush=True,
-        )
+        how = "`localcrag serve --show-token` prints the token, which is the API key."
+        address = f"http://{middleware.HOST}:{port}/v1"
+        print(f"localcrag serves {address} (Ctrl-C stops it). {how}", file=sys.stderr, flush=True)  # noqa: T201
         warm_up_in_background(assembly)
         idle.begin()
         resume_unfinished(assembly, files, embeddings)
-        keeper.begin(files.sync_folder)
+        watcher.begin(files.sync_folder)
         overwriting.begin()
         with log_file.logged("the API"):
             server.run()

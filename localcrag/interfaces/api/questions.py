@@ -86,8 +86,8 @@ class Questions:
         """
         stopping = threading.Event()
         models = ModelTurn(self._models, stopping, long=asked.read_all)
-        begun, any_unloaded = partial(self._begun, asked), self.assembly.models.any_unloaded
-        job = Job(lambda: run_when_model_is_free(begun, models, any_unloaded), name="answer of a program")
+        start, any_unloaded = partial(self._start, asked), self.assembly.models.any_unloaded
+        job = Job(lambda: run_when_model_is_free(start, models, any_unloaded), name="answer of a program")
         batches = job.follow()
         try:
             # Waiting for events blocks, so it runs in a thread, which is abandoned if the task is cancelled.
@@ -106,7 +106,7 @@ class Questions:
                     return one.event.run
         raise GenerationError("The question was stopped before it was answered. Ask it again.")
 
-    def _begun(self, asked: ApiQuestion) -> Recording:
+    def _start(self, asked: ApiQuestion) -> Recording:
         settings = with_changes(self.assembly.settings, collection=asked.collection, **asked.settings)
         return self.assembly.ask(
             asked.question, history=asked.history, settings=settings, preset=asked.preset,

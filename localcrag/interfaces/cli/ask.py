@@ -22,17 +22,14 @@ def ask_consent(query: str) -> str | None:
     screen = console()
     screen.print("Your documents do not answer this. Send this query to your SearXNG?")
     screen.print(f"  [bold]{escape(query)}[/]", soft_wrap=True)
-    prompt = "> "
-    if sys.stdout.isatty():
-        arrow = " (press ↑ to edit the query)" if _add_to_history(query) else ""
-    else:
-        # stdout is a file or a pipe, and `input` would write its prompt into the result.
-        prompt, arrow = "", ""
+    # If stdout is a file or a pipe, `input` would write its prompt into the result.
+    is_terminal = sys.stdout.isatty()
+    arrow = " (press ↑ to edit the query)" if is_terminal and _add_to_history(query) else ""
     screen.print(f"Press Enter to send it, type other words to send those instead{arrow}, or type n to send nothing.")
-    if not prompt:
+    if not is_terminal:
         screen.print("> ", end="")
     try:
-        reply = input(prompt).strip()
+        reply = input("> " if is_terminal else "").strip()
     except EOFError:
         return None
     if reply.lower() in {"n", "no"}:
@@ -50,28 +47,16 @@ def _add_to_history(query: str) -> bool:
     return True
 
 
-_THRESHOLDS = {
-    "upper": "relevance from which a passage counts as correct",
-    "lower": "relevance below which a passage counts as incorrect",
-    "strip": "relevance from which a sentence of a passage is kept",
-}
-"""Options of the thresholds, and their help."""
-
-
 def add_commands(commands: cli.Commands) -> None:
     """Add `ask`."""
     command = commands.add("ask", _ask, "ask a question", collection=True)
     command.add_argument("question", metavar="QUESTION")
     cli.add_restriction(command)
-    command.add_argument(
-        "--read-all",
-        action="store_true",
-        help="read every passage, not only the best ones (for “list all …”; takes longer)",
-    )
+    words = "read every passage, not only the best ones (for “list all …”; takes longer)"
+    command.add_argument("--read-all", action="store_true", help=words)
     command.add_argument("--policy", choices=cli.values(Policy), help="rule that turns relevances into an action")
-    command.add_argument(
-        "--preset", choices=cli.values(Preset), help="preset for this question (`localcrag presets` describes them)"
-    )
+    words = "preset for this question (`localcrag presets` describes them)"
+    command.add_argument("--preset", choices=cli.values(Preset), help=words)
     words = "whether to search the web with your SearXNG; ask: you approve each query"
     command.add_argument("--web", choices=cli.values(WebMode), help=words)
     command.add_argument("--searxng-url", metavar="URL", help="address of the SearXNG for this question")
@@ -91,8 +76,9 @@ def add_commands(commands: cli.Commands) -> None:
     command.add_argument("--strictness", type=cli.strictness, metavar="|".join(cli.STRICTNESS), help=words)
     cli.add_number(command, "time_budget", "S", "time limit in seconds; steps that do not fit are skipped")
     cli.add_number(command, "temperature", "T", "sampling temperature (0: same answer every time)")
-    for name, words in _THRESHOLDS.items():
-        cli.add_number(command, name, "P", f"{words} (0 to 1)")
+    cli.add_number(command, "upper", "P", "relevance from which a passage counts as correct (0 to 1)")
+    cli.add_number(command, "lower", "P", "relevance below which a passage counts as incorrect (0 to 1)")
+    cli.add_number(command, "strip", "P", "relevance from which a sentence of a passage is kept (0 to 1)")
 
 
 def _ask(parsed: argparse.Namespace, settings: Settings) -> None:
@@ -106,14 +92,8 @@ def _ask(parsed: argparse.Namespace, settings: Settings) -> None:
     if parsed.llm:
         # If the named model cannot be loaded, this raises the reason; otherwise the answer would be made without it.
         _ = assembly.models.llm
-    asking = assembly.ask(
-        parsed.question,
-        preset=preset,
-        consent=consent,
-        restriction=cli.parse_restriction(parsed),
-        read_all=parsed.read_all,
-    )
-    run = terminal.show_run(asking)
+    options = {"restriction": cli.parse_restriction(parsed), "read_all": parsed.read_all}
+    run = terminal.show_run(assembly.ask(parsed.question, preset=preset, consent=consent, **options))
     if advice := terminal.advice(run, searxng=settings.searxng_url is not None):
         terminal.console().print(advice)
     cli.print_result(record.to_json(run), parsed, terminal.answer_text(run))

@@ -60,26 +60,19 @@ def as_lines(settings: Settings, outcome: EvaluationOutcome, criterion: Criterio
         "",
         f"{'on questions not fitted on':<27}{'before':>9}{'after':>9}{'change':>9}   95 % interval (standard error)",
     ]
-    lines += [
-        f"{change.name:<27}{change.before:>9.4f}{change.after:>9.4f}{change.after - change.before:>+9.4f}   "
-        f"{change.low:+.4f} to {change.high:+.4f} ({change.error:.4f})"
-        for change in fitted.changes
-    ]
+    for one in fitted.changes:
+        figures = f"{one.before:>9.4f}{one.after:>9.4f}{one.after - one.before:>+9.4f}"
+        lines.append(f"{one.name:<27}{figures}   {one.low:+.4f} to {one.high:+.4f} ({one.error:.4f})")
     lines += ["", *fitted.notes]
-    if fitted.worse:
-        lines.append(
-            "It is worse than the active calibration: its log loss is higher on questions that it was not fitted on."
-        )
-    return [*lines, *override_notes(settings)]
+    worse = "It is worse than the active calibration: its log loss is higher on questions that it was not fitted on."
+    return [*lines, *[worse] * fitted.worse, *override_notes(settings)]
 
 
 def override_notes(settings: Settings) -> list[str]:
     """Return a line for each threshold that the user set, which overrides the calibration."""
-    return [
-        f"The threshold {name} is set to {value:g} in the settings, which overrides any calibration."
-        for name in THRESHOLDS
-        if (value := getattr(settings, name)) is not None
-    ]
+    text = "The threshold {} is set to {:g} in the settings, which overrides any calibration."
+    chosen = [(name, getattr(settings, name)) for name in THRESHOLDS]
+    return [text.format(name, value) for name, value in chosen if value is not None]
 
 
 def describe_active(settings: Settings, applied: StoredCalibration | None) -> str:
@@ -149,10 +142,10 @@ def _criterion(parsed: argparse.Namespace) -> Criterion:
     """Return the named criterion. Raises SettingsError for numbers that do not match it."""
     from localcrag.evaluation.calibration import Criterion, CriterionKind
 
-    for name, kind in (("target", "web-rate"), ("cost", "cost")):
-        if getattr(parsed, name) is not None and parsed.criterion != kind:
-            raise SettingsError(f"--{name} needs --criterion {kind}.")
     given = {name: getattr(parsed, name) for name in ("target", "cost") if getattr(parsed, name) is not None}
+    for name in given:
+        if parsed.criterion != (kind := "web-rate" if name == "target" else name):
+            raise SettingsError(f"--{name} needs --criterion {kind}.")
     try:
         return Criterion(CriterionKind(parsed.criterion), **given)
     except ValueError as error:
@@ -166,17 +159,16 @@ def _fit(parsed: argparse.Namespace, assembly: Assembly, criterion: Criterion) -
     if parsed.from_use:
         labelled.add_use(assembly)
         if labelled.left_out:
-            scorer = assembly.settings.relevance
-            skipped = counted(labelled.left_out, "label")
-            cli.say(f"{skipped} left out: another model than {scorer} scored their passages.")
+            why = f"another model than {assembly.settings.relevance} scored their passages"
+            cli.say(f"{counted(labelled.left_out, 'label')} left out: {why}.")
     for folder in map(Path, parsed.what):
         _add_set(labelled, assembly, folder)
     cli.say(f"fitting to {counted(len(labelled.scores), 'passage')} and {counted(len(labelled.strips), 'strip')}")
     outcome = fit(assembly, labelled, criterion, apply=parsed.apply, force=parsed.force)
     lines = as_lines(assembly.settings, outcome, criterion)
     if outcome.applied:
-        where = f"the collection “{assembly.settings.collection}”"
-        lines.append(f"Applied to {where}. `localcrag calibrate undo` reverts it.")
+        name = assembly.settings.collection
+        lines.append(f"Applied to the collection “{name}”. `localcrag calibrate undo` reverts it.")
     elif not outcome.refused:
         lines.append("Nothing was changed. Add --apply to activate it for the collection.")
     cli.print_result(as_json(assembly.settings, labelled, outcome, criterion), parsed, "\n".join(lines))
@@ -204,39 +196,27 @@ def _add_set(labelled: LabelledData, assembly: Assembly, folder: Path) -> None:
 def _show(parsed: argparse.Namespace, assembly: Assembly) -> None:
     applied = assembly.calibrations.applied()
     calibration = applied.calibration if applied else assembly.calibrations.own
-    history = assembly.calibrations.history()
-    result = {
-        "collection": assembly.settings.collection,
-        "scorer": assembly.settings.relevance,
-        "own": applied is None,
-        "in_force": calibration,
-        "since": applied and applied.made_at,
-        "how": applied and applied.how,
-        "history": history,
-    }
+    settings, history = assembly.settings, assembly.calibrations.history()
+    result = {"collection": settings.collection, "scorer": settings.relevance, "own": applied is None}
+    since = {"since": applied and applied.made_at, "how": applied and applied.how, "history": history}
     limits = calibration.thresholds
-    lines = [
-        describe_active(assembly.settings, applied),
-        f"Thresholds: upper {limits.upper:g}, lower {limits.lower:g}, strip {limits.strip:g}.",
-    ]
+    lines = [describe_active(settings, applied)]
+    lines.append(f"Thresholds: upper {limits.upper:g}, lower {limits.lower:g}, strip {limits.strip:g}.")
     if not calibration.fitted:
         lines.append("It is not fitted: relevances are a plain sigmoid of the model's scores.")
-    lines += override_notes(assembly.settings) or ["The settings override no threshold."]
+    lines += override_notes(settings) or ["The settings override no threshold."]
     for one in history:
         state = f"undone {one.undone_at}" if one.undone_at else "active" if one == applied else "replaced"
         lines.append(f"  {one.made_at}  {state}: {describe_source(one)}; criterion {one.how.criterion}")
-    cli.print_result(result, parsed, "\n".join(lines))
+    cli.print_result({**result, "in_force": calibration, **since}, parsed, "\n".join(lines))
 
 
 def _undo(parsed: argparse.Namespace, assembly: Assembly) -> None:
-    undone = assembly.calibrations.undo()
+    undone, collection = assembly.calibrations.undo(), assembly.settings.collection
     if undone is None:
-        raise EvaluationError(
-            f"There is nothing to undo: {assembly.settings.relevance} has its own calibration in the collection "
-            f"“{assembly.settings.collection}”."
-        )
+        own = f"{assembly.settings.relevance} has its own calibration in the collection “{collection}”"
+        raise EvaluationError(f"There is nothing to undo: {own}.")
     applied, in_force = assembly.calibrations.applied(), assembly.calibrations.in_force()
-    collection = assembly.settings.collection
     result = {"collection": collection, "undone": undone, "own": applied is None, "in_force": in_force}
     active = describe_active(assembly.settings, applied)
     cli.print_result(result, parsed, f"The calibration of {undone.made_at} is no longer active. {active}")

@@ -25,11 +25,33 @@ ADDRESS = "postgresql://USER@HOST:PORT/DATABASE; on this computer postgresql://U
 def add_commands(commands: cli.Commands) -> None:
     """Add `collection`, `web` and `presets`."""
     collection = commands.add("collection", _list, "list, copy, merge, export, import or move collections")
-    metavar = "list | copy NAME NEW | merge FROM INTO | export NAME FILE | …"
-    named = commands.subcommands(collection, metavar)
+    named = commands.subcommands(collection, "list | copy NAME NEW | merge FROM INTO | export NAME FILE | …")
     named.add("list", _list, "list all collections and where they are stored")
-    _add_copies(named)
-    _add_servers(named)
+    copy = (("NAME", "the collection to copy"), ("NEW", "name of the copy"))
+    named.add("copy", _copy, "copy a collection with its index", *copy)
+    words = "move all documents of a collection into another one, and remove the first; renames documents if necessary"
+    command = named.add("merge", _merge, words)
+    command.add_argument("name", metavar="FROM", help="the collection to empty and remove")
+    command.add_argument("into", metavar="INTO", help="the collection that receives the documents")
+    export = (("NAME", "the collection to export"), ("FILE", "the file to write; only your user may read it"))
+    named.add("export", _export, "write a collection to a file that `import` reads", *export)
+    file = ("FILE", "a file that `export` wrote, on this or another computer")
+    command = named.add("import", _import, "make a new collection from an exported file", file)
+    command.add_argument("name", metavar="NAME", nargs="?", help="name of the new collection (default: as in the file)")
+    words = "choose a collection's embedding model; searches use the old one until you run `ingest --re-embed`"
+    command = named.add("embedder", _embedder, words, ("NAME", "the collection"))
+    words = "a name from `models list`; default: the model from the settings"
+    command.add_argument("embedder", metavar="MODEL|default", help=words)
+    words = "move a collection to a PostgreSQL server, or back; resumes an interrupted move"
+    command = named.add("move", _move, words, ("NAME", "the collection to move"))
+    command.add_argument("--to", metavar="ADDRESS|local", required=True, help=f"{ADDRESS}; or local: this computer")
+    connect = (("NAME", "name of the collection on this computer"), ("ADDRESS", ADDRESS))
+    command = named.add("connect", _connect, "use a collection that is on a PostgreSQL server", *connect)
+    command.add_argument("--there", metavar="NAME", help="name of the collection on the server (default: the same)")
+    words = "stop using a collection on a server; it stays there"
+    named.add("disconnect", _disconnect, words, ("NAME", "the collection"))
+    words = "erase deleted data from the tables and indexes of a collection's server"
+    named.add("vacuum", _vacuum, words, ("NAME", "the collection"))
 
     command = commands.add("web", _web, "show or choose a collection's web mode", collection=True)
     words = "whether to search the web; ask: you approve each query"
@@ -42,50 +64,10 @@ def add_commands(commands: cli.Commands) -> None:
     command.add_argument("name", choices=cli.values(Preset), metavar="NAME", help="a name from `presets list`")
 
 
-def _add_copies(named: cli.Commands) -> None:
-    command = named.add("copy", _copy, "copy a collection with its index")
-    command.add_argument("name", metavar="NAME", help="the collection to copy")
-    command.add_argument("new", metavar="NEW", help="name of the copy")
-    words = "move all documents of a collection into another one, and remove the first; renames documents if necessary"
-    command = named.add("merge", _merge, words)
-    command.add_argument("name", metavar="FROM", help="the collection to empty and remove")
-    command.add_argument("into", metavar="INTO", help="the collection that receives the documents")
-    command = named.add("export", _export, "write a collection to a file that `import` reads")
-    command.add_argument("name", metavar="NAME", help="the collection to export")
-    command.add_argument("file", metavar="FILE", type=Path, help="the file to write; only your user may read it")
-    command = named.add("import", _import, "make a new collection from an exported file")
-    words = "a file that `export` wrote, on this or another computer"
-    command.add_argument("file", metavar="FILE", type=Path, help=words)
-    command.add_argument("name", metavar="NAME", nargs="?", help="name of the new collection (default: as in the file)")
-    words = "choose a collection's embedding model; searches use the old one until you run `ingest --re-embed`"
-    command = named.add("embedder", _embedder, words)
-    command.add_argument("name", metavar="NAME", help="the collection")
-    words = "a name from `models list`; default: the model from the settings"
-    command.add_argument("embedder", metavar="MODEL|default", help=words)
-
-
-def _add_servers(named: cli.Commands) -> None:
-    words = "move a collection to a PostgreSQL server, or back; resumes an interrupted move"
-    command = named.add("move", _move, words)
-    command.add_argument("name", metavar="NAME", help="the collection to move")
-    command.add_argument("--to", metavar="ADDRESS|local", required=True, help=f"{ADDRESS}; or local: this computer")
-    command = named.add("connect", _connect, "use a collection that is on a PostgreSQL server")
-    command.add_argument("name", metavar="NAME", help="name of the collection on this computer")
-    command.add_argument("address", metavar="ADDRESS", help=ADDRESS)
-    command.add_argument("--there", metavar="NAME", help="name of the collection on the server (default: the same)")
-    command = named.add("disconnect", _disconnect, "stop using a collection on a server; it stays there")
-    command.add_argument("name", metavar="NAME", help="the collection")
-    words = "erase deleted data from the tables and indexes of a collection's server"
-    command = named.add("vacuum", _vacuum, words)
-    command.add_argument("name", metavar="NAME", help="the collection")
-
-
 def _list(parsed: argparse.Namespace, settings: Settings) -> None:
-    found = []
     collections = cli.open_app(settings).collections
-    for name in collections.names():
-        home = collections.homes.of(name)
-        found.append({"name": name, "home": str(home.server or "local")})
+    homes = {name: collections.homes.of(name).server for name in collections.names()}
+    found = [{"name": name, "home": str(server or "local")} for name, server in homes.items()]
     width = max((len(one["name"]) for one in found), default=0)
     lines = "\n".join(f"{one['name']:<{width}}  {one['home']}" for one in found) or "No collections."
     cli.print_result(found, parsed, lines)
@@ -106,27 +88,25 @@ def _merge(parsed: argparse.Namespace, settings: Settings) -> None:
 
 
 def _export(parsed: argparse.Namespace, settings: Settings) -> None:
-    number = _show_progress(
-        cli.open_app(settings).collection_copies.export(parsed.name, parsed.file), parsed, "written"
-    )
-    text = (
-        f"{parsed.name}: {counted(number, 'document')} written to {parsed.file}. Keep the file safe: it has their text."
-    )
-    cli.print_result({"file": parsed.file, "documents": number}, parsed, text)
+    steps = cli.open_app(settings).collection_copies.export(parsed.name, Path(parsed.file))
+    number = _show_progress(steps, parsed, "written")
+    written = f"{parsed.name}: {counted(number, 'document')} written to {Path(parsed.file)}."
+    result = {"file": Path(parsed.file), "documents": number}
+    cli.print_result(result, parsed, f"{written} Keep the file safe: it has their text.")
 
 
 def _import(parsed: argparse.Namespace, settings: Settings) -> None:
     assembly = cli.open_app(settings)
     names: list[str] = []
 
-    def noted(events: Iterator[tuple[str, TransferProgress]]) -> Iterator[TransferProgress]:
+    def record_name(events: Iterator[tuple[str, TransferProgress]]) -> Iterator[TransferProgress]:
         for name, moved in events:
             names[:] = [name]
             yield moved
 
     try:
-        with closing(assembly.collection_copies.import_file(parsed.file, parsed.name)) as events:
-            number = _show_progress(noted(events), parsed, "checked and imported")
+        with closing(assembly.collection_copies.import_file(Path(parsed.file), parsed.name)) as events:
+            number = _show_progress(record_name(events), parsed, "checked and imported")
     except BaseException:
         # The part that was imported is removed again, but the full-text index still contains its words.
         cli.finish_secure_deletion(assembly)
@@ -139,8 +119,7 @@ def _import(parsed: argparse.Namespace, settings: Settings) -> None:
 
 def _embedder(parsed: argparse.Namespace, settings: Settings) -> None:
     assembly = cli.open_app(settings)
-    chosen = None if parsed.embedder == "default" else parsed.embedder
-    assembly.collection_settings.set_embedder(chosen, parsed.name)
+    assembly.collection_settings.set_embedder(None if parsed.embedder == "default" else parsed.embedder, parsed.name)
     embedders = assembly.collections.embedders
     wanted, there = embedders.wanted(parsed.name), embedders.name_of(parsed.name)
     text = f"{parsed.name}: {wanted}"
@@ -200,8 +179,7 @@ def _web(parsed: argparse.Namespace, settings: Settings) -> None:
     if parsed.mode:
         assembly.collection_settings.set_web_mode(WebMode(parsed.mode))
     mode = assembly.collection_settings.web_mode()
-    fixed = parsed.mode and mode != parsed.mode
-    note = " The setting `web` overrides the collection's own mode." if fixed else ""
+    note = " The setting `web` overrides the collection's own mode." if (parsed.mode and mode != parsed.mode) else ""
     if mode is not WebMode.NEVER and assembly.settings.searxng_url is None:
         note += " No SearXNG is set, so no query is sent. Set its address in LOCALCRAG_SEARXNG_URL or in the app."
     text = f"For the collection “{settings.collection}” the web mode is {mode}.{note}"

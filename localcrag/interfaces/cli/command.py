@@ -35,20 +35,26 @@ DONE, FAILED = 0, 1
 class Commands:
     """The commands of a parser, or the subcommands of a command.
 
-    Each gets the options of `common` (`--json` and `--data-dir`), and on demand those of `within` (`--collection`).
+    Each gets the options of `common` (`--json` and `--data-dir`), and on demand that of `collection_option`
+    (`--collection`).
     """
 
     subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     common: argparse.ArgumentParser
-    within: argparse.ArgumentParser
+    collection_option: argparse.ArgumentParser
 
     def add(
-        self, name: str, run: Run, words: str, *, collection: bool = False, **options: Any
+        self, name: str, run: Run, words: str, *arguments: tuple[str, str], collection: bool = False, **options: Any
     ) -> argparse.ArgumentParser:
-        """Add a command; `words` are its line of help, and `options` those of its parser."""
-        parents = [self.common, self.within] if collection else [self.common]
+        """Add a command; `words` are its line of help, and `options` those of its parser.
+
+        `arguments` are required ones, as they are shown in the help, each with its help.
+        """
+        parents = [self.common, self.collection_option] if collection else [self.common]
         command = self.subparsers.add_parser(name, parents=parents, help=words, **{"description": words, **options})
         command.set_defaults(run=run)
+        for shown, help_text in arguments:
+            command.add_argument(shown.lower(), metavar=shown, help=help_text)
         return command
 
     def subcommands(self, command: argparse.ArgumentParser, metavar: str, *, required: bool = False) -> Commands:
@@ -105,10 +111,8 @@ def finish_secure_deletion(assembly: Assembly) -> None:
     from localcrag.app.collections.deletion import finish_overwriting
 
     if why := finish_overwriting(assembly.database):
-        say(
-            "localcrag: the old bytes of changed or removed data are still in the data folder. Run `localcrag forget` "
-            f"to overwrite them, or let the app do so. {why}"
-        )
+        remedy = "Run `localcrag forget` to overwrite them, or let the app do so."
+        say(f"localcrag: the old bytes of changed or removed data are still in the data folder. {remedy} {why}")
 
 
 def index_warnings(assembly: Assembly) -> list[str]:
@@ -144,10 +148,10 @@ def strictness(text: str) -> str:
     return chosen
 
 
-def setting(name: str) -> Callable[[str], float]:
-    """Return argparse's type for a numeric setting: a number within the setting's limits."""
+def add_number(command: argparse.ArgumentParser, name: str, metavar: str, words: str, dest: str | None = None) -> None:
+    """Add the option of a numeric setting, for a number within the setting's limits; `words` are its help."""
 
-    def value(text: str) -> float:
+    def number(text: str) -> float:
         # Import this here, because it takes a moment and `localcrag --help` must not wait for it.
         from localcrag.settings import parse_number
 
@@ -156,23 +160,12 @@ def setting(name: str) -> Callable[[str], float]:
         except ValueError as error:
             raise argparse.ArgumentTypeError(str(error)) from error
 
-    return value
-
-
-def add_number(command: argparse.ArgumentParser, name: str, metavar: str, words: str, dest: str | None = None) -> None:
-    """Add the option of a numeric setting; `words` are its help."""
-    option = f"--{name.replace('_', '-')}"
-    command.add_argument(option, type=setting(name), dest=dest or name, metavar=metavar, help=words)
+    command.add_argument(f"--{name.replace('_', '-')}", type=number, dest=dest or name, metavar=metavar, help=words)
 
 
 def say(text: str) -> None:
     """Print a text on stderr, where it is not part of the result."""
     print(text, file=sys.stderr, flush=True)
-
-
-def print_json(result: Any) -> None:
-    """Print a result as one JSON document."""
-    print(json.dumps(result, ensure_ascii=False, indent=2, default=_plain))
 
 
 def _plain(value: Any) -> Any:
@@ -181,14 +174,14 @@ def _plain(value: Any) -> Any:
 
 
 def print_result(result: Any, parsed: argparse.Namespace, text: str | None) -> None:
-    """Print a result as JSON if --json was given, otherwise as text, if there is any."""
+    """Print a result as one JSON document if --json was given, otherwise as text, if there is any."""
     if parsed.json:
-        print_json(result)
+        print(json.dumps(result, ensure_ascii=False, indent=2, default=_plain))
     elif text is not None:
         print(text)
 
 
-def at_least_one(what: str) -> Callable[[str], int]:
+def positive_number(what: str) -> Callable[[str], int]:
     """Return argparse's type for a whole number of at least 1; `what` names it in errors: "a number of runs"."""
 
     def number(text: str) -> int:
@@ -204,7 +197,7 @@ def add_count(
     command: argparse.ArgumentParser, option: str, what: str, words: str, *, default: int | None = None
 ) -> None:
     """Add an option for a whole number from 1 on; `what` names it in the message about another value."""
-    command.add_argument(option, type=at_least_one(what), metavar="N", default=default, help=words)
+    command.add_argument(option, type=positive_number(what), metavar="N", default=default, help=words)
 
 
 _LISTS = {
@@ -220,9 +213,8 @@ def add_restriction(command: argparse.ArgumentParser) -> None:
     group = command.add_argument_group("restrict the documents")
     for option, (name, value, words) in _LISTS.items():
         group.add_argument(option, dest=name, metavar=value, action="append", default=[], help=words)
-    group.add_argument(
-        "--since", metavar="DAY", help="use only documents from this day on: 2024-01-31, 2024-01 or 2024"
-    )
+    words = "use only documents from this day on: 2024-01-31, 2024-01 or 2024"
+    group.add_argument("--since", metavar="DAY", help=words)
     group.add_argument("--until", metavar="DAY", help="use only documents up to this day")
 
 

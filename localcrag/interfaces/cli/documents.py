@@ -29,19 +29,17 @@ _ABOUT = (
 def add_commands(commands: cli.Commands) -> None:
     """Add `documents` and `forget`."""
     documents = commands.add("documents", _list, "list, tag or delete documents", collection=True)
+    cli.add_restriction(documents)
     named = commands.subcommands(documents, "list | tag NAME TAG … | untag NAME TAG … | delete NAME")
-    listing = named.add("list", _list, "list the collection's documents, or some of them", collection=True)
-    for command in (documents, listing):
-        cli.add_restriction(command)
+    cli.add_restriction(named.add("list", _list, "list the collection's documents, or some of them", collection=True))
     for name, does in (("tag", "add tags to"), ("untag", "remove tags from")):
-        command = named.add(name, _tag, f"{does} a document or folder", collection=True)
+        tagged = ("NAME", "a name from `documents list`; a folder's name ends with /")
+        command = named.add(name, _tag, f"{does} a document or folder", tagged, collection=True)
         command.set_defaults(gives=name == "tag")
-        command.add_argument("name", metavar="NAME", help="a name from `documents list`; a folder's name ends with /")
         command.add_argument("tags", metavar="TAG", nargs="+", help="a tag, of one or more words")
     words = "delete a document, but keep answers that quote it (localcrag forget erases those, too)"
-    command = named.add("delete", _delete, words, collection=True)
-    words = "a name from `documents list`; all other names of the document go, too"
-    command.add_argument("name", metavar="NAME", help=words)
+    deleted = ("NAME", "a name from `documents list`; all other names of the document go, too")
+    named.add("delete", _delete, words, deleted, collection=True)
 
     words = "erase documents and everything that quotes them, and verify the data folder"
     command = commands.add("forget", _forget, words, collection=True, description=_ABOUT)
@@ -93,9 +91,8 @@ def _delete(parsed: argparse.Namespace, settings: Settings) -> None:
 def _forget(parsed: argparse.Namespace, settings: Settings) -> int:
     names = [replace_surrogates(name) for name in parsed.names]
     if parsed.verify and names:
-        raise SettingsError(
-            "Give either the names of documents to erase, or --verify with a name or words to search for."
-        )
+        search = "--verify with a name or words to search for"
+        raise SettingsError(f"Give either the names of documents to erase, or {search}.")
     if parsed.verify == "" and not names:
         raise SettingsError("--verify needs something to search for: --verify NAME, or --verify WORDS.")
     assembly = cli.open_collection(settings)
@@ -116,22 +113,19 @@ def _forget(parsed: argparse.Namespace, settings: Settings) -> int:
     return cli.FAILED if forgotten.left else cli.DONE
 
 
+_RECORDS = ("run", "turn", "chat", "label", "pin", "web answer")
+"""Nouns for the numbers in `RemovedQuotations`."""
+
+
 def _forget_lines(names: list[str], forgotten: ErasureReport) -> list[str]:
     removed = forgotten.removed
-    parts = [
-        counted(number, noun)
-        for number, noun in (
-            (len(forgotten.documents), "document"), (removed.runs, "run"), (removed.turns, "turn"),
-            (removed.chats, "chat"), (removed.labels, "label"), (removed.pins, "pin"),
-            (removed.web_answers, "web answer"), (len(removed.folders), "folder"),
-        )
-        if number
-    ]  # fmt: skip
+    numbers = {noun: getattr(removed, f"{noun.replace(' ', '_')}s") for noun in _RECORDS}
+    numbers = {"document": len(forgotten.documents), **numbers, "folder": len(removed.folders)}
+    parts = [counted(number, noun) for noun, number in numbers.items() if number]
     lines = [f"{', '.join(names)}: removed {', '.join(parts) or 'nothing: nothing was left'}"]
     if removed.redacted:
-        lines.append(
-            f"{counted(removed.redacted, 'run')} had found it without using it: its passages were removed from there"
-        )
+        found = f"{counted(removed.redacted, 'run')} had found it without using it"
+        lines.append(f"{found}: its passages were removed from there")
     lines += [f"removed: {name}" for name in removed.folders]
     lines += _search_lines(forgotten.searched, forgotten.left)
     if forgotten.backups:

@@ -12,7 +12,7 @@ import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localcrag.interfaces.cli.command import Commands, add_count, index_warnings, print_result, say, setting
+from localcrag.interfaces.cli.command import Commands, add_count, add_number, index_warnings, print_result, say
 from localcrag.records.errors import EvaluationError, SettingsError
 from localcrag.text.translation import counted
 
@@ -60,7 +60,7 @@ def add_commands(commands: Commands) -> None:
     words = "compare two evaluations question by question"
     command.add_argument("--compare", nargs=2, metavar=("RUN_A", "RUN_B"), help=words)
     for name in ("k", "upper", "lower", "strip"):
-        command.add_argument(f"--{name}", type=setting(name), help=argparse.SUPPRESS)
+        add_number(command, name, "N", argparse.SUPPRESS)
     command.add_argument("--llm", metavar="NAME", help="language model for the evaluation")
 
 
@@ -82,11 +82,11 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.evaluation import results as store
 
     made = [store.read(_folder(settings) / name) for name in store.ids(_folder(settings))]
-    lines = [
-        f"{one.about.id}  {one.about.created_at}  {counted(len(one.questions), 'question')}, "
-        f"{', '.join(one.configurations)}{f'  ({one.missing} runs missing)' if one.missing else ''}"
-        for one in made
-    ]
+    lines = []
+    for one in made:
+        what = f"{counted(len(one.questions), 'question')}, {', '.join(one.configurations)}"
+        missing = f"  ({one.missing} runs missing)" if one.missing else ""
+        lines.append(f"{one.about.id}  {one.about.created_at}  {what}{missing}")
     result = [{**dataclasses.asdict(one.about), "missing": one.missing} for one in made]
     print_result(result, parsed, "\n".join(lines) or "No evaluations yet. Run one with `localcrag eval SET`.")
 
@@ -122,9 +122,8 @@ def _find(name: str, settings: Settings) -> Evaluation:
     if name in fitting or len(fitting) == 1:
         return store.read(_folder(settings) / (name if name in fitting else fitting[0]))
     if fitting:
-        raise EvaluationError(
-            f"“{name}” is the beginning of several evaluations: {', '.join(fitting)}. Give more of the name."
-        )
+        several = f"“{name}” is the beginning of several evaluations: {', '.join(fitting)}."
+        raise EvaluationError(f"{several} Give more of the name.")
     raise EvaluationError(f"There is no evaluation “{name}”. `localcrag eval --list` lists all evaluations.")
 
 
@@ -159,10 +158,9 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> None:
                 terminal.show_ingest(evaluation_runner.add_documents(assembly, folder, collection), quiet=True)
             index_warnings(assembly)
             texts = {name: assembly.collections.texts(name) for name in set(planned.collections.values())}
-            questions = tuple(
-                evaluation_runner.resolve_holder(one, texts[planned.collections[one.id]]) for one in planned.questions
-            )
-            planned = dataclasses.replace(planned, questions=questions)
+            asked = [(one, texts[planned.collections[one.id]]) for one in planned.questions]
+            resolved = tuple(evaluation_runner.resolve_holder(one, held) for one, held in asked)
+            planned = dataclasses.replace(planned, questions=resolved)
             evaluation, own_folder = plan.open_evaluation(
                 planned, configurations, settings, _folder(settings), calibration=calibration, again=parsed.again
             )
@@ -205,10 +203,8 @@ def _print_warnings(evaluation: Evaluation, total: int) -> None:
     for warning in evaluation.about.warnings:
         say(f"warning: {warning}")
     if evaluation.missing < total:
-        say(
-            f"Continuing an earlier evaluation: {evaluation.missing} of {total} runs are missing. To ask all questions "
-            "again, add --again."
-        )
+        missing = f"{evaluation.missing} of {total} runs are missing"
+        say(f"Continuing an earlier evaluation: {missing}. To ask all questions again, add --again.")
         if evaluation.about.code != plan.code_digest():
             say("warning: localcrag's code has changed since that evaluation began. To ask all again, add --again.")
 

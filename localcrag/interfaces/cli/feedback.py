@@ -29,12 +29,6 @@ SHOWN_CHARACTERS = 80
 
 def add_commands(commands: cli.Commands) -> None:
     """Add `labels`, `pins` and `gaps`."""
-    _add_labels(commands)
-    _add_pins(commands)
-    _add_gaps(commands)
-
-
-def _add_labels(commands: cli.Commands) -> None:
     words = "list, add or export your feedback on answers and passages"
     labels = commands.add("labels", _list_labels, words, collection=True)
     labels.set_defaults(run_id=None)
@@ -57,21 +51,18 @@ def _add_labels(commands: cli.Commands) -> None:
         command.add_argument(option, nargs="+", default=[], metavar=metavar, help=words)
 
     command = named.add("remove", _remove_label, "remove labels and what they quote", collection=True)
-    number = cli.at_least_one("the number of a label")
+    number = cli.positive_number("the number of a label")
     command.add_argument("ids", nargs="*", type=number, metavar="ID", help="ids from `labels list`")
     command.add_argument("--run", dest="run_id", metavar="RUN", help="remove all labels of this run")
     words = "remove all labels that quote this document, or whose run found it"
     command.add_argument("--document", metavar="NAME", help=words)
     command.add_argument("--all", action="store_true", help="remove all labels, or all of --collection")
 
-    words = "export labels as an evaluation set or as training data"
-    command = named.add("export", _export, words, collection=True)
+    command = named.add("export", _export, "export labels as an evaluation set or as training data", collection=True)
     words = "set: a folder for `localcrag eval`; training: a file of pairs to train a reranker with"
     command.add_argument("--as", dest="form", choices=["set", "training"], required=True, help=words)
     command.add_argument("path", type=Path, metavar="PATH", help="the folder or file to write")
 
-
-def _add_pins(commands: cli.Commands) -> None:
     pins = commands.add("pins", _list_pins, "manage questions that you re-check after changes", collection=True)
     named = commands.subcommands(pins, "list | add | remove")
     named.add("list", _list_pins, "list the pinned questions, oldest first", collection=True)
@@ -82,11 +73,8 @@ def _add_pins(commands: cli.Commands) -> None:
     command.add_argument("--answer", nargs="+", default=[], metavar="TEXT", help=words)
     command.add_argument("--unanswerable", action="store_true", help="the question should not be answered")
 
-    command = named.add("remove", _remove_pin, "unpin a question")
-    command.add_argument("run_id", metavar="RUN")
+    named.add("remove", _remove_pin, "unpin a question").add_argument("run_id", metavar="RUN")
 
-
-def _add_gaps(commands: cli.Commands) -> None:
     words = "list questions that the documents do not answer, or fill a gap"
     gaps = commands.add("gaps", _list_gaps, words, collection=True)
     named = commands.subcommands(gaps, "list | add")
@@ -116,13 +104,11 @@ def _add_label(parsed: argparse.Namespace, settings: Settings) -> None:
     for numbers, good in ((parsed.right, True), (parsed.wrong, False)):
         wanted += [(LabelKind.SENTENCE, number, good) for number in numbers]
     if not wanted:
-        raise SettingsError(
-            "Give at least one label: --good or --bad, --relevant ID, --not-relevant ID, --right N, --wrong N."
-        )
+        options = "--good or --bad, --relevant ID, --not-relevant ID, --right N, --wrong N"
+        raise SettingsError(f"Give at least one label: {options}.")
     if twice := sorted({name for kind, name, good in wanted if (kind, name, not good) in wanted}):
         raise SettingsError(f"Labelled both ways: {', '.join(twice)}. Choose one label for each.")
-    labels = assembly.learning.label_all(run.run_id, wanted)
-    _print_labels(labels, parsed)
+    _print_labels(assembly.learning.label_all(run.run_id, wanted), parsed)
 
 
 def _remove_label(parsed: argparse.Namespace, settings: Settings) -> None:
@@ -136,10 +122,8 @@ def _remove_label(parsed: argparse.Namespace, settings: Settings) -> None:
     if not removed:
         raise LabelError("No label matches, so none was removed. `localcrag labels list` lists all labels.")
     if (named := len(set(ids))) > removed:
-        raise LabelError(
-            f"Only {removed} of these {named} labels were found and removed. "
-            "`localcrag labels list` lists the remaining labels."
-        )
+        found = f"Only {removed} of these {named} labels were found and removed."
+        raise LabelError(f"{found} `localcrag labels list` lists the remaining labels.")
     cli.print_result({"removed": removed}, parsed, f"{counted(removed, 'label')} removed.")
 
 
@@ -167,10 +151,10 @@ def _export(parsed: argparse.Namespace, settings: Settings) -> None:
 
 
 def _label_line(label: Label) -> str:
-    what = {"answer": "answer", "passage": f"passage {label.target}", "sentence": f"sentence {label.target}"}
+    what = f"{label.kind} {label.target}".strip()
     where = f" ({label.document or label.url})" if label.document or label.url else ""
     text = shorten(label.text, SHOWN_CHARACTERS)
-    return f"{label.id}  {label.run_id}  {what[label.kind]} {label.verdict}: “{text}”{where}"
+    return f"{label.id}  {label.run_id}  {what} {label.verdict}: “{text}”{where}"
 
 
 def _print_labels(labels: list[Label], parsed: argparse.Namespace, otherwise: str = "") -> None:
@@ -180,8 +164,7 @@ def _print_labels(labels: list[Label], parsed: argparse.Namespace, otherwise: st
 
 def _list_pins(parsed: argparse.Namespace, settings: Settings) -> None:
     pins = cli.open_history(parsed, settings).learning.pins.find(collection=parsed.collection)
-    text = "\n".join(map(_pin_line, pins)) or "No pinned questions yet."
-    cli.print_result(pins, parsed, text)
+    cli.print_result(pins, parsed, "\n".join(map(_pin_line, pins)) or "No pinned questions yet.")
 
 
 def _add_pin(parsed: argparse.Namespace, settings: Settings) -> None:
@@ -192,10 +175,9 @@ def _add_pin(parsed: argparse.Namespace, settings: Settings) -> None:
     assembly = cli.open_app(settings)
     answers = tuple(parsed.answer) or labelled_question.propose_question(assembly.runs.get(parsed.run_id)).answers[:1]
     if not answers and not parsed.unanswerable:
-        raise SettingsError(
-            f"The run {parsed.run_id} has no supported sentence to use as the expected answer. Give --answer TEXT, or "
-            "--unanswerable if the question should not be answered."
-        )
+        why = f"The run {parsed.run_id} has no supported sentence to use as the expected answer."
+        remedy = "Give --answer TEXT, or --unanswerable if the question should not be answered."
+        raise SettingsError(f"{why} {remedy}")
     pin = assembly.learning.pin(parsed.run_id, () if parsed.unanswerable else answers)
     cli.print_result(pin, parsed, _pin_line(pin))
 
@@ -235,6 +217,5 @@ def _gap_lines(gap: KnowledgeGap) -> str:
     times = "asked once" if gap.asked == 1 else f"asked {gap.asked} times"
     lines = [f"{gap.run_id}  {gap.collection}  {gap.question}  ({times})"]
     lines += [f"    also: {other}" for other in gap.others]
-    if gap.answered_by:
-        lines.append(f"    answered by the web: localcrag gaps add {gap.answered_by}")
+    lines += [f"    answered by the web: localcrag gaps add {gap.answered_by}"] if gap.answered_by else []
     return "\n".join(lines)

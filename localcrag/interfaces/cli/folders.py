@@ -28,19 +28,9 @@ COLOURS = {
 
 def show_folder_changes(events: Iterator[FolderEvent], *, quiet: bool = False) -> list[FolderChange]:
     """Show progress and a line for each change, and return the changes; with `quiet`, show no lines."""
-    changes: list[FolderChange] = []
-    from localcrag.interfaces.cli.terminal import console, file_progress, print_with_warnings
+    from localcrag.interfaces.cli.terminal import show_results
 
-    screen = console()
-    with file_progress(screen) as show:
-        for event in events:
-            if isinstance(event, IngestProgress):
-                show(event, _describe(event))
-                continue
-            changes.append(event)
-            if not quiet:
-                print_with_warnings(screen, line(event), event.warnings)
-    return changes
+    return show_results(events, _describe, line, quiet=quiet)
 
 
 def line(change: FolderChange) -> str:
@@ -74,10 +64,9 @@ def _describe(event: IngestProgress) -> str:
 def add_commands(commands: cli.Commands) -> None:
     """Add `folder`."""
     folder = commands.add("folder", _list, "watch folders and keep collections up to date", collection=True)
-    metavar = "add PATH | list | sync [PATH] | pause PATH | resume PATH | remove PATH"
-    named = commands.subcommands(folder, metavar)
-    command = named.add("add", _add, "watch a folder for a collection", collection=True)
-    command.add_argument("path", metavar="PATH", help="the folder; adding it again replaces its patterns")
+    named = commands.subcommands(folder, "add PATH | list | sync [PATH] | pause PATH | resume PATH | remove PATH")
+    path = ("PATH", "the folder; adding it again replaces its patterns")
+    command = named.add("add", _add, "watch a folder for a collection", path, collection=True)
     words = "watch only these files: *.pdf by name, drafts/* by path, drafts for everything in folders of that name"
     for option, help_text in (("--include", words), ("--exclude", "do not watch these files")):
         command.add_argument(option, metavar="PATTERN", nargs="+", action="extend", default=[], help=help_text)
@@ -89,11 +78,8 @@ def add_commands(commands: cli.Commands) -> None:
     words = "what to do with documents whose files are gone (all documents, if the folder is empty)"
     command.add_argument("--gone", choices=["remove", "keep"], help=words)
     for name, words in (("pause", "pause watching a folder"), ("resume", "resume watching a folder")):
-        command = named.add(name, _pause, words)
-        command.add_argument("path", metavar="PATH", help="the folder")
-        command.set_defaults(paused=name == "pause")
-    command = named.add("remove", _remove, "stop watching a folder; its documents stay")
-    command.add_argument("path", metavar="PATH", help="the folder")
+        named.add(name, _pause, words, ("PATH", "the folder")).set_defaults(paused=name == "pause")
+    command = named.add("remove", _remove, "stop watching a folder; its documents stay", ("PATH", "the folder"))
     command.add_argument("--with-documents", action="store_true", help="remove its documents from the collection, too")
 
 
@@ -101,21 +87,19 @@ def _add(parsed: argparse.Namespace, settings: Settings) -> None:
     folder = cli.open_app(settings).folders.bind(
         parsed.path, include=parsed.include, exclude=parsed.exclude, gone=GoneFilePolicy(parsed.gone)
     )
-    text = (
-        f"The collection “{folder.collection}” now watches {folder.path}. To update it, run `localcrag folder sync`. "
-        "While `localcrag ui` or `localcrag serve` runs, updates happen in the background."
-    )
+    how = "To update it, run `localcrag folder sync`."
+    how += " While `localcrag ui` or `localcrag serve` runs, updates happen in the background."
+    text = f"The collection “{folder.collection}” now watches {folder.path}. {how}"
     cli.print_result(_plain(folder), parsed, text)
 
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> None:
     states = cli.open_app(settings).folders.states(parsed.collection)
-    found = [
-        _plain(one.folder)
-        | {"files": one.counts.files, "failed": one.counts.failed, "missing": one.counts.gone}
-        | {"failures": [{"document": name, "error": text} for name, text in one.failed], "asked_about": one.gone}
-        for one in states
-    ]
+    found = []
+    for one in states:
+        counts = {"files": one.counts.files, "failed": one.counts.failed, "missing": one.counts.gone}
+        failures = [{"document": name, "error": text} for name, text in one.failed]
+        found.append(_plain(one.folder) | counts | {"failures": failures, "asked_about": one.gone})
     cli.print_result(found, parsed, "\n".join(map(_lines, states)) or "No folder is being watched.")
 
 
@@ -125,9 +109,8 @@ def _sync(parsed: argparse.Namespace, settings: Settings) -> int:
 
     assembly = cli.open_app(settings)
     folders = assembly.folders
-    chosen = [folders.named(parsed.path)] if parsed.path else [
-        one for one in folders.all(parsed.collection) if not one.paused
-    ]  # fmt: skip
+    watched = [folders.named(parsed.path)] if parsed.path else folders.all(parsed.collection)
+    chosen = [one for one in watched if parsed.path or not one.paused]
     changes: list[FolderChange] = []
     for folder in chosen:
         events = folders.sync_and_wait(folder, emptied=parsed.gone is not None)
@@ -173,12 +156,9 @@ def _plain(folder: WatchedFolder) -> dict[str, object]:
 
 def _lines(state: FolderState) -> str:
     folder, counts = state.folder, state.counts
-    if folder.paused:
-        how = "paused"
-    elif folder.away_since:
-        how = f"unavailable since {folder.away_since}: {folder.away_why}"
-    else:
-        how = f"up to date since {folder.in_step_at}" if folder.in_step_at else "not up to date yet"
+    how = f"up to date since {folder.in_step_at}" if folder.in_step_at else "not up to date yet"
+    if folder.paused or folder.away_since:
+        how = "paused" if folder.paused else f"unavailable since {folder.away_since}: {folder.away_why}"
     numbers = [counted(counts.files, "file")]
     numbers += [f"{counts.failed} not read"] if counts.failed else []
     numbers += [f"{counts.gone} gone (localcrag folder sync --gone remove|keep)"] if counts.gone else []

@@ -24,12 +24,10 @@ def add_commands(commands: cli.Commands) -> None:
     """Add `ingest`."""
     command = commands.add("ingest", _ingest, "add documents to a collection", collection=True)
     command.add_argument("paths", nargs="*", type=Path, metavar="PATH", help="files or folders to add")
-    command.add_argument(
-        "--re-embed", dest="reindex", action="store_true", help="re-index the collection, for another embedding model"
-    )
-    command.add_argument(
-        "--read-scans", action="store_true", help="continue text recognition (OCR) of scans, and retry failed pages"
-    )
+    words = "re-index the collection, for another embedding model"
+    command.add_argument("--re-embed", dest="reindex", action="store_true", help=words)
+    words = "continue text recognition (OCR) of scans, and retry failed pages"
+    command.add_argument("--read-scans", action="store_true", help=words)
     words = "number of files, or pages of scans, to read at the same time (0: by the number of cores)"
     cli.add_number(command, "workers", "N", words)
 
@@ -50,12 +48,9 @@ def _run(assembly: Assembly, parsed: argparse.Namespace) -> int:
 
     if parsed.reindex:
         done = terminal.show_re_embedding(assembly.collections.reindex())
-        result_json = {
-            "collection": assembly.settings.collection,
-            "chunks": done,
-            "warnings": cli.index_warnings(assembly),
-        }
-        cli.print_result(result_json, parsed, f"{counted(done, 'chunk')} re-indexed.")
+        reindexed = {"collection": assembly.settings.collection, "chunks": done}
+        reindexed["warnings"] = cli.index_warnings(assembly)
+        cli.print_result(reindexed, parsed, f"{counted(done, 'chunk')} re-indexed.")
         return cli.DONE
     if parsed.read_scans:
         results = terminal.show_ingest(assembly.collections.read_scans(again=True), quiet=parsed.json)

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 
 WRONG_USAGE, INTERRUPTED = 2, 130
-_MESSAGE_REPLACEMENTS = (
-    (re.compile("^the following arguments are required: "), "Missing: "),
-    (re.compile("^argument ([^:]+): (?=must be )"), r"\1 "),
-)
+_MESSAGE_REPLACEMENTS = {
+    "^the following arguments are required: ": "Missing: ",
+    "^argument ([^:]+): (?=must be )": r"\1 ",
+}
 """Patterns for the beginnings of argparse's messages, and their replacements."""
 _MODULES = "ingest ask start documents folders collections models runs feedback evaluate calibrate maintenance".split()
 """The modules of the commands, in the order in which the reference and errors list them."""
@@ -78,8 +78,8 @@ class _CommandParser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         """Raise SettingsError with one line that names the problem and points to the help."""
-        for begins, instead in _MESSAGE_REPLACEMENTS:
-            message = begins.sub(instead, message)
+        for begins, instead in _MESSAGE_REPLACEMENTS.items():
+            message = re.sub(begins, instead, message)
         raise SettingsError(f"{message.rstrip('.')}. See `{self.prog} --help`.")
 
 
@@ -129,18 +129,16 @@ def _parser() -> argparse.ArgumentParser:
     common = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
     common.add_argument("--data-dir", metavar="DIR", help="folder for all data (also LOCALCRAG_DATA_DIR)")
     common.add_argument("--json", action="store_true", help="print the result as JSON")
-    within = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
-    within.add_argument("--collection", metavar="NAME", help="collection of documents (default: “default”)")
+    one_collection = argparse.ArgumentParser(add_help=False, argument_default=argparse.SUPPRESS)
+    one_collection.add_argument("--collection", metavar="NAME", help="collection of documents (default: “default”)")
 
-    parser: argparse.ArgumentParser = _MainParser(
-        prog="localcrag",
-        description="Answer questions from your own documents, on your own computer. localcrag checks what it finds "
-        "before it answers.",
-    )
+    description = "Answer questions from your own documents, on your own computer."
+    description += " localcrag checks what it finds before it answers."
+    parser: argparse.ArgumentParser = _MainParser(prog="localcrag", description=description)
     parser.add_argument("--version", action="version", version=f"localcrag {__version__}")
     parser.set_defaults(json=False, data_dir=None, collection=None, on_failure=lambda _parsed, _error: None)
     subparser: type[argparse.ArgumentParser] = _CommandParser
     subparsers = parser.add_subparsers(metavar="COMMAND", required=True, parser_class=subparser)
     for name in _MODULES:
-        import_module(f"localcrag.interfaces.cli.{name}").add_commands(Commands(subparsers, common, within))
+        import_module(f"localcrag.interfaces.cli.{name}").add_commands(Commands(subparsers, common, one_collection))
     return parser

@@ -27,17 +27,16 @@ def add_commands(commands: Commands) -> None:
     words = f"number of connection attempts to show ({SHOWN})"
     add_count(command, "--last", "a number of attempts", words, default=SHOWN)
     words = "back up documents, chats, questions, labels and settings to one file"
-    command = commands.add("backup", _backup, words)
-    command.add_argument("file", type=Path, metavar="FILE", help="the file to write; it must not exist yet")
-    command = commands.add("restore", _restore, "replace all data with a backup")
-    command.add_argument("file", type=Path, metavar="FILE", help="a backup that `localcrag backup` or the app wrote")
+    commands.add("backup", _backup, words, ("FILE", "the file to write; it must not exist yet"))
+    backup = ("FILE", "a backup that `localcrag backup` or the app wrote")
+    commands.add("restore", _restore, "replace all data with a backup", backup)
     command = commands.add("doctor", _doctor, "check the installation, or repair the data folder")
     words = "rebuild indexes, full-text search and caches; rescue what is readable in a damaged database"
     command.add_argument("--repair", action="store_true", help=words)
 
 
 def _backup(parsed: argparse.Namespace, settings: Settings) -> None:
-    done = open_app(settings).storage.back_up(parsed.file)
+    done = open_app(settings).storage.back_up(Path(parsed.file))
     lines = [f"{_describe(done)}, written and verified.", *_missing_lines(done), LEFT_OUT]
     print_result(done, parsed, "\n".join(lines))
 
@@ -45,7 +44,7 @@ def _backup(parsed: argparse.Namespace, settings: Settings) -> None:
 def _restore(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.app.health import restore
 
-    done = restore(settings, parsed.file)
+    done = restore(settings, Path(parsed.file))
     text = f"Restored: {_describe(done)}. Existing settings were kept."
     print_result(done, parsed, "\n".join([text, *_missing_lines(done)]))
 
@@ -72,22 +71,20 @@ def _show(parsed: argparse.Namespace, settings: Settings) -> None:
     folder, opened = settings.data_dir.absolute(), exposed_files(settings.data_dir)
     kept, servers = assembly.storage.sizes(), outgoing(assembly)
     lines = [summary_line(summary), ""]
-    lines += [
-        f"{one.at}  {describe_attempt(one)}" + (f"  ({one.asked_by})" if one.asked_by else "") for one in attempts
-    ]
+    named = [(one, f"  ({one.asked_by})" if one.asked_by else "") for one in attempts]
+    lines += [f"{one.at}  {describe_attempt(one)}{asked_by}" for one, asked_by in named]
     lines += [""] * bool(attempts)
     lines += [f"{folder}", *(f"  {size / 1e6:10,.1f} MB  {name}" for name, size in kept)]
-    lines += [
-        f"Other users can read {path}, and localcrag could not change that. Change its permissions." for path in opened
-    ]
+    not_private = "Other users can read {}, and localcrag could not change that. Change its permissions."
+    lines += map(not_private.format, opened)
     lines += [""] + (list(dict.fromkeys(map(describe_outgoing, servers))) or [may_leave(servers)])
+    to = {"searches": summary.searches, "model_servers": summary.to_models}
+    to["collection_servers"] = summary.to_collections
     result = {
         "line": summary_line(summary),
         "connections": summary.connections,
         "set_up_downloads": summary.set_up,
-        "searches": [{"destination": place, "times": times} for place, times in summary.searches],
-        "model_servers": [{"destination": place, "times": times} for place, times in summary.to_models],
-        "collection_servers": [{"destination": place, "times": times} for place, times in summary.to_collections],
+        **{kind: [{"destination": place, "times": times} for place, times in found] for kind, found in to.items()},
         "refused": summary.refused,
         "attempts": attempts,
         "may_leave": servers,
@@ -107,6 +104,5 @@ def _doctor(parsed: argparse.Namespace, settings: Settings) -> int:
         findings.append(finding)
         if not parsed.json:
             print(f"{finding.state:<6}  {finding.name}: {finding.detail}", flush=True)
-    if parsed.json:
-        print_result(findings, parsed, None)
+    print_result(findings, parsed, None)
     return FAILED if any(finding.state is CheckState.FAILED for finding in findings) else DONE

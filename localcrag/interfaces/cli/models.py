@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TextIO
 
 from localcrag.interfaces.cli.command import DONE, FAILED, Commands, print_result, say, values
@@ -96,28 +97,24 @@ def add_commands(commands: Commands) -> None:
 
     words = "list the models that localcrag knows, your GGUF files, and models of servers on this computer"
     command = named.add("list", _list, words)
-    words = "a model server whose models to list, too"
-    command.add_argument("address", nargs="?", metavar="ADDRESS", help=words)
+    command.add_argument("address", nargs="?", metavar="ADDRESS", help="a model server whose models to list, too")
 
     command = named.add("get", _get, "download models, or repair damaged ones")
     words = f"a model or set from `models list`; {EMBEDDED}: the default models"
     command.add_argument("names", nargs="+", metavar="NAME", help=words)
 
-    command = named.add("use", _use, "choose a model (saved in the settings)")
-    words = "a model or set from `models list`, the path of a model, or http://HOST:PORT/v1#MODEL"
-    command.add_argument("name", metavar="NAME", help=words)
+    model = ("NAME", "a model or set from `models list`, the path of a model, or http://HOST:PORT/v1#MODEL")
+    command = named.add("use", _use, "choose a model (saved in the settings)", model)
     words = "what to use the model for, if its files do not tell"
     command.add_argument("--role", choices=values(ModelRole), help=words)
     words = "approve that questions and parts of documents go to a server on another computer"
     command.add_argument("--agree", action="store_true", help=words)
 
     words = "store the API key of a model server, read from the terminal or stdin; an empty key removes it"
-    command = named.add("key", _key, words)
-    command.add_argument("address", metavar="ADDRESS", help="address of the server: http://HOST:PORT")
+    named.add("key", _key, words, ("ADDRESS", "address of the server: http://HOST:PORT"))
 
-    command = named.add("check", _check, "test a language model briefly, and use it for the tasks it passes")
-    words = "a model from `models list`, the path of a model, or http://HOST:PORT/v1#MODEL"
-    command.add_argument("name", metavar="NAME", help=words)
+    model = ("NAME", "a model from `models list`, the path of a model, or http://HOST:PORT/v1#MODEL")
+    named.add("check", _check, "test a language model briefly, and use it for the tasks it passes", model)
 
     command = named.add("path", _path, "print the path of the model in use")
     words = "embedder (embedding model), relevance (reranker) or llm"
@@ -144,14 +141,13 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> None:
     in_use = {model.name for model in models if getattr(settings, model.role) in (model.name, str(model.path))}
     width = max(len(model.name) for model in models)
     lines = [f"{'*' if model.name in in_use else ' '} {_describe(model, width)}" for model in models]
-    result = [_record(model) | {"in_use": model.name in in_use} for model in models]
-    print_result(result, parsed, "\n".join(lines))
+    print_result([_record(model) | {"in_use": model.name in in_use} for model in models], parsed, "\n".join(lines))
     if not parsed.json:
+        from localcrag.app.models import hardware
+
         for one in library.manifest.sets:
             say(f"{one.title}: `localcrag models use {one.name}` ({' and '.join(one.models)}). {one.description}")
-        from localcrag.app.models import hardware as graphics
-
-        say("\n".join(graphics.report().lines()))
+        say("\n".join(hardware.report().lines()))
         say(f"* in use. The models folder is {library.models_dir}: GGUF files that you put there are listed, too.")
 
 
@@ -170,11 +166,9 @@ def _record(model: Model) -> dict[str, Any]:
 
 def _get(parsed: argparse.Namespace, settings: Settings) -> int:
     library = _library(settings)
-    wanted = [
-        name for given in parsed.names for name in (library.embedded() if given == EMBEDDED else library.named(given))
-    ]
+    named = (library.embedded() if given == EMBEDDED else library.named(given) for given in parsed.names)
     results: list[dict[str, Any]] = []
-    for name in dict.fromkeys(wanted):
+    for name in dict.fromkeys(chain.from_iterable([*named])):
         try:
             with display() as report:
                 downloaded = library.get(name, report)
@@ -198,27 +192,24 @@ def _use(parsed: argparse.Namespace, settings: Settings) -> None:
     if names == (parsed.name,):  # The name is that of a model and not of a set.
         role = ModelRole(parsed.role) if parsed.role else library.role(parsed.name)
         if role is None:
-            raise SettingsError(
-                f"The files of {parsed.name} do not tell what the model is for. Add --role {'|'.join(ModelRole)}."
-            )
+            why = f"The files of {parsed.name} do not tell what the model is for."
+            raise SettingsError(f"{why} Add --role {'|'.join(ModelRole)}.")
         if is_served(parsed.name):
             _agree(parsed, library)
         chosen = [library.choose(parsed.name, role)]
     else:
         chosen = library.choose_all(names)
     done = [one._asdict() | {"before": getattr(settings, one.role)} for one in chosen]
-    text = "\n".join(f"{one.role}: {one.name}" for one in chosen)
-    print_result(done if len(done) > 1 else done[0], parsed, text)
+    print_result(done if len(done) > 1 else done[0], parsed, "\n".join(f"{one.role}: {one.name}" for one in chosen))
     for one in chosen:
         _print_consequences(one.role, one.name, getattr(settings, one.role))
 
 
 def _print_consequences(role: str, name: str, before: str) -> None:
     if role is ModelRole.EMBEDDER and name != before:
-        say(
-            f"Collections that were indexed with {before} must be re-indexed before you can search them: run "
-            f"`localcrag ingest --re-embed --collection NAME` for each. To go back: `localcrag models use {before}`."
-        )
+        reindex = "run `localcrag ingest --re-embed --collection NAME` for each"
+        why = f"Collections that were indexed with {before} must be re-indexed before you can search them"
+        say(f"{why}: {reindex}. To go back: `localcrag models use {before}`.")
     variable = f"LOCALCRAG_{role.upper()}"
     if variable in os.environ:
         say(f"The environment variable {variable} is set and overrides this choice. Remove it.")
@@ -266,8 +257,7 @@ def _check(parsed: argparse.Namespace, settings: Settings) -> None:
         parts.append(part)
         wrong = "" if part.passed else f": wrote “{part.wrong}”"
         say(f"{'ok  ' if part.passed else 'no  '} {part.name} {part.right}/{part.asked}{wrong}")
-    skills = model_check.skills(parts)
-    kept = library.save_check(llm.name, parts, skills, datetime.now(UTC).date().isoformat())
+    kept = library.save_check(llm.name, parts, model_check.skills(parts), datetime.now(UTC).date().isoformat())
     used = sorted(library.skills(llm.name))
     summary = f"{llm.name}: used for {', '.join(used) or 'answers only, shown with the best sentences'}"
     if not kept:

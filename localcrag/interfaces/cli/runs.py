@@ -40,8 +40,7 @@ def add_commands(commands: cli.Commands) -> None:
     cli.add_count(command, "--number", "a number of runs", words, default=NEWEST_RUNS)
     command.add_argument("--action", type=str.upper, choices=cli.values(Action), help="list only runs with this action")
 
-    command = named.add("show", _show, "show everything that happened in a run")
-    command.add_argument("run_id", metavar="RUN")
+    named.add("show", _show, "show everything that happened in a run").add_argument("run_id", metavar="RUN")
 
     command = named.add("export", _export, "export runs as JSON lines or as readable reports", collection=True)
     command.add_argument("run_ids", nargs="*", metavar="RUN", help="ids of runs (default: all, oldest first)")
@@ -59,10 +58,8 @@ def add_commands(commands: cli.Commands) -> None:
     words = "show how other thresholds would change past decisions"
     command = named.add("thresholds", _thresholds, words, collection=True)
     # These options do not have the settings' names, because the active settings are needed for the comparison.
-    words = "relevance from which a passage counts as correct (0 to 1)"
-    cli.add_number(command, "upper", "U", words, "then_upper")
-    words = "relevance below which a passage counts as incorrect (0 to 1)"
-    cli.add_number(command, "lower", "L", words, "then_lower")
+    cli.add_number(command, "upper", "U", "relevance from which a passage counts as correct (0 to 1)", "then_upper")
+    cli.add_number(command, "lower", "L", "relevance below which a passage counts as incorrect (0 to 1)", "then_lower")
     words = "rule that turns relevances into an action"
     command.add_argument("--policy", choices=cli.values(Policy), dest="then_policy", help=words)
 
@@ -80,11 +77,9 @@ def _show(parsed: argparse.Namespace, settings: Settings) -> None:
     from localcrag.runs import recording as record
 
     run = cli.open_app(settings).runs.get(parsed.run_id)
-    if parsed.json:
-        cli.print_json(record.to_json(run))
-    else:
+    if not parsed.json:
         terminal.show_details(run)
-        print(terminal.answer_text(run))
+    cli.print_result(record.to_json(run), parsed, terminal.answer_text(run))
 
 
 def _export(parsed: argparse.Namespace, settings: Settings) -> None:
@@ -115,9 +110,8 @@ def _output(path: Path | None) -> Iterator[TextIO]:
         with path.open("w", encoding="utf-8") as file:
             yield file
     except OSError as error:
-        raise ReportError(
-            f"The runs could not be written to {path}: {error.strerror}. Choose another file with --output."
-        ) from error
+        why = f"The runs could not be written to {path}: {error.strerror}."
+        raise ReportError(f"{why} Choose another file with --output.") from error
 
 
 def _replay(parsed: argparse.Namespace, settings: Settings) -> None:
@@ -140,8 +134,7 @@ def _replay(parsed: argparse.Namespace, settings: Settings) -> None:
 
 def _stats(parsed: argparse.Namespace, settings: Settings) -> None:
     found = cli.open_history(parsed, settings).past_questions.aggregates(parsed.collection)
-    result = {**dataclasses.asdict(found), "warning": found.warning}
-    cli.print_result(result, parsed, "\n".join(_stats_lines(found)))
+    cli.print_result({**dataclasses.asdict(found), "warning": found.warning}, parsed, "\n".join(_stats_lines(found)))
 
 
 def _stats_lines(found: Aggregates) -> list[str]:
@@ -162,8 +155,8 @@ def _stats_lines(found: Aggregates) -> list[str]:
     if found.gaps:
         lines.append("questions that the documents alone did not answer, newest first:")
         lines += [f"  {gap.action:<9}  {gap.question}" for gap in found.gaps[:NEWEST_RUNS]]
-        if len(found.gaps) > NEWEST_RUNS:
-            lines.append(f"  and {len(found.gaps) - NEWEST_RUNS} more (--json lists all)")
+        more = len(found.gaps) - NEWEST_RUNS
+        lines += [f"  and {more} more (--json lists all)"] if more > 0 else []
     return lines
 
 
@@ -181,10 +174,9 @@ def _exploration_lines(found: Exploration) -> list[str]:
     if found.web_rate_now is None or found.web_rate_then is None:
         return ["There are no past questions to compare.", *left_out]
     lines = [f"{counted(found.questions, 'question')}, each as it was last asked", *left_out]
-    for name, rules, actions in (("now", found.now, found.actions_now), ("then", found.then, found.actions_then)):
-        lines.append(
-            f"{name + ':':<5} policy {rules.policy}, upper {rules.upper:g}, lower {rules.lower:g}: {_shares(actions)}"
-        )
+    for name, rules, actions in (("now: ", found.now, found.actions_now), ("then:", found.then, found.actions_then)):
+        limits = f"policy {rules.policy}, upper {rules.upper:g}, lower {rules.lower:g}"
+        lines.append(f"{name} {limits}: {_shares(actions)}")
     lines.append(f"not CORRECT, so the web would be searched: {found.web_rate_now:.0%} → {found.web_rate_then:.0%}")
     lines.append(f"questions that would change: {len(found.changes)}")
     for change in found.changes:

@@ -30,9 +30,8 @@ def add_commands(commands: Commands) -> None:
     """Add `ui`, `serve`, `mcp` and `desktop`."""
     command = commands.add("ui", _ui, "open the app in the browser", collection=True)
     command.add_argument("--port", type=port, metavar="N", help="port on 127.0.0.1 (7860, or the next free one)")
-    command.add_argument(
-        "--host", type=_host, metavar="ADDRESS", help="only 127.0.0.1 is allowed; other addresses are refused"
-    )
+    words = "only 127.0.0.1 is allowed; other addresses are refused"
+    command.add_argument("--host", type=_host, metavar="ADDRESS", help=words)
     command.add_argument("--no-browser", action="store_true", help="do not open the browser")
     command.set_defaults(on_failure=show_failure)
 
@@ -48,12 +47,10 @@ def add_commands(commands: Commands) -> None:
     named = commands.subcommands(desktop, "COMMAND", required=True)
     named.add("install", _install, "add localcrag to the menu and to “Open with” for this user")
     named.add("remove", _remove, "remove localcrag from the menu and from “Open with”; documents and settings stay")
-    words = "open the app in its own window, or bring it to the front, and add files"
-    command = named.add("open", _open, words)
+    command = named.add("open", _open, "open the app in its own window, or bring it to the front, and add files")
     command.set_defaults(on_failure=show_failure, no_browser=False)
-    command.add_argument(
-        "files", nargs="*", type=Path, metavar="FILE", help="a document or a folder of documents to add"
-    )
+    words = "a document or a folder of documents to add"
+    command.add_argument("files", nargs="*", type=Path, metavar="FILE", help=words)
     named.add("quit", _quit, "quit the running localcrag")
 
 
@@ -170,7 +167,7 @@ def _open(parsed: argparse.Namespace, settings: Settings) -> None:
     prepare_gradio(settings)
     from localcrag.interfaces.page.server.launch import launch
 
-    launch(settings, port=None, browser=True, window=True, instance=instance, handed=handed)
+    launch(settings, port=None, browser=True, own=instance, given=handed)
 
 
 def _quit(parsed: argparse.Namespace, settings: Settings) -> None:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rich.console import Console
 from rich.markup import escape
@@ -19,7 +18,7 @@ from rich.table import Table
 
 from localcrag.records.enums import Action, Backing, Grade, IngestStatus
 from localcrag.records.events import AnswerPiece, QueryProposed, StepStarted, Warned
-from localcrag.records.ingest import IngestEvent, IngestProgress, IngestResult
+from localcrag.records.ingest import FolderChange, IngestEvent, IngestProgress, IngestResult
 from localcrag.records.passages import Passage, cited
 from localcrag.records.run import Run, StepCost, WebUse
 from localcrag.records.wording import NOT_ASKED, compare_with_thresholds, computation_in_words
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     from localcrag.app.evaluations import QuestionAsked
 
 
+Result = TypeVar("Result", IngestResult, FolderChange)
 _UNITS = {"reading": "pages read", "recognising": "pages of scans read", "cutting": "characters cut into chunks",
           "embedding": "chunks embedded"}  # fmt: skip
 
@@ -52,24 +52,33 @@ def time_left(event: IngestProgress) -> str:
     return each if event.seconds_left is None else f"{each}about {duration(max(1.0, event.seconds_left))} left"
 
 
-@contextmanager
-def file_progress(screen: Console) -> Iterator[Callable[[IngestProgress, str], None]]:
-    """Show a progress bar; yield a function that updates it with an event and a description."""
+def show_results(
+    events: Iterable[IngestProgress | Result],
+    describe: Callable[[IngestProgress], str],
+    line: Callable[[Result], str],
+    *,
+    quiet: bool,
+) -> list[Result]:
+    """Show a progress bar with descriptions, and a line with the warnings of each result; return the results.
+
+    With `quiet`, there is no line per result.
+    """
+    results: list[Result] = []
+    screen = console()
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[note]}"))
     with Progress(*columns, console=screen, transient=True) as bar:
         task = bar.add_task("starting", total=None, note="")
-
-        def show(event: IngestProgress, description: str) -> None:
-            bar.update(task, description=description, completed=event.done, total=event.total, note=time_left(event))
-
-        yield show
-
-
-def print_with_warnings(screen: Console, line: str, warnings: Iterable[str]) -> None:
-    """Print a line, and the warnings below it."""
-    screen.print(line)
-    for warning in warnings:
-        screen.print(f"  [yellow]warning:[/] {escape(warning)}")
+        for event in events:
+            if isinstance(event, IngestProgress):
+                text, note = describe(event), time_left(event)
+                bar.update(task, description=text, completed=event.done, total=event.total, note=note)
+                continue
+            results.append(event)
+            if not quiet:
+                screen.print(line(event))
+                for warning in event.warnings:
+                    screen.print(f"  [yellow]warning:[/] {escape(warning)}")
+    return results
 
 
 def duration(seconds: float) -> str:
@@ -82,6 +91,7 @@ COLOURS = {
     Grade.CORRECT: "green", Grade.AMBIGUOUS: "yellow", Grade.INCORRECT: "red",
     IngestStatus.ADDED: "green", IngestStatus.UPDATED: "green", IngestStatus.UNCHANGED: "dim",
     IngestStatus.UNPACKED: "green", IngestStatus.FAILED: "red",
+    Backing.SUPPORTED: "green", Backing.PARTLY: "yellow", Backing.NOT: "red",
 }  # fmt: skip
 
 MANY_FILES = 1_000
@@ -95,8 +105,6 @@ SOURCE_LINES = 3
 """Maximum number of lines that a source may be wrapped into."""
 MIN_NAME_LENGTH = 12
 """Minimum number of characters that a name is cut to, even if the terminal is narrower."""
-
-BACKING_COLOURS = {Backing.SUPPORTED: "green", Backing.PARTLY: "yellow", Backing.NOT: "red"}
 
 
 def console() -> Console:
@@ -146,7 +154,7 @@ def show_details(run: Run) -> None:
     for support in run.support:
         fate = "" if support.shown else ", rejected"
         why = f": {support.why}" if support.why else ""
-        colour = BACKING_COLOURS[support.backing]
+        colour = COLOURS[support.backing]
         screen.print(f"[{colour}]{support.backing}[/]{fate} {escape(shorten(support.sentence))}[dim]{escape(why)}[/]")
     if run.computation:
         screen.print(f"[bold]computed[/] {escape(computation_in_words(run.computation))}")
@@ -249,23 +257,23 @@ def show_ingest(events: Iterator[IngestEvent], *, quiet: bool = False) -> list[I
 
     With `quiet`, there is no line per file; a log gets a line now and then.
     """
-    results: list[IngestResult] = []
-    files = 0
-    screen = console()
-    with file_progress(screen) as show:
-        for event in events:
-            if isinstance(event, IngestProgress):
-                if event.phase == "loading" and not screen.is_terminal and files < MANY_FILES <= event.files:
-                    screen.print(f"{counted(event.files, 'file')} found; loading models")
-                files = event.files
-                show(event, describe_progress(event))
-                continue
-            results.append(event)
-            if not quiet:
-                print_with_warnings(screen, _line(event), event.warnings)
-            elif not screen.is_terminal and _should_log(len(results), files):
-                screen.print(f"{len(results)} of {files} documents added")
-    return results
+    shown = events if console().is_terminal else _logged(events, results=quiet)
+    return show_results(shown, describe_progress, _line, quiet=quiet)
+
+
+def _logged(events: Iterator[IngestEvent], *, results: bool) -> Iterator[IngestEvent]:
+    """Pass on events; print the number of files that were found and, if `results`, now and then of documents added."""
+    files = done = 0
+    for event in events:
+        if isinstance(event, IngestResult):
+            done += 1
+            if results and _should_log(done, files):
+                console().print(f"{done} of {files} documents added")
+        else:
+            if event.phase == "loading" and files < MANY_FILES <= event.files:
+                console().print(f"{counted(event.files, 'file')} found; loading models")
+            files = event.files
+        yield event
 
 
 def show_evaluation(events: Iterator[QuestionAsked], *, done: int, total: int) -> None:

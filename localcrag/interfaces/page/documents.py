@@ -10,6 +10,7 @@ import re
 import time
 from collections.abc import Callable, Generator, Iterator, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,10 @@ from typing import Any
 import gradio as gr
 
 from localcrag.app import samples
+from localcrag.app.assembly import Assembly
 from localcrag.app.background import FolderWatcher
 from localcrag.app.collections.collections import Collections
 from localcrag.app.collections.copies import CollectionCopies
-from localcrag.app.collections.deletion import DocumentDeletion
 from localcrag.app.collections.folders import Folders
 from localcrag.app.collections.locator import TransferProgress
 from localcrag.app.tasks import Job
@@ -36,10 +37,10 @@ from localcrag.interfaces.page.handlers import (
     release_buttons,
     session,
 )
-from localcrag.interfaces.page.renderers import SERIAL, TEMPLATES
+from localcrag.interfaces.page.renderers import SERIAL, render
 from localcrag.interfaces.page.steady_blocks import fix_upload_leak
 from localcrag.records.errors import LocalcragError
-from localcrag.records.ingest import GoneFilePolicy, WatchedFolder
+from localcrag.records.ingest import GoneFilePolicy
 from localcrag.records.restriction import parent_folders
 from localcrag.settings import DEFAULT_COLLECTION
 from localcrag.text import translation
@@ -50,61 +51,53 @@ from localcrag.text.translation import ngettext
 class WatchEvents:
     """The handlers for watched folders; each returns the folders and, if they have changed, the documents."""
 
-    def __init__(self, folders: Folders, uploads: Uploads, keeper: FolderWatcher, listed: Callable[[str], str]) -> None:
+    def __init__(
+        self, folders: Folders, uploads: Uploads, watcher: FolderWatcher, listed: Callable[[str], str]
+    ) -> None:
         """Create the handlers; `listed` returns a collection's list of documents as HTML."""
-        self._folders, self._uploads, self._keeper, self._listed = folders, uploads, keeper, listed
+        self._folders, self._uploads, self._watcher, self._listed = folders, uploads, watcher, listed
         self._reported: Tabs[tuple[str, int]] = Tabs()
 
     def wire(self, page: gr.Blocks, shown: gr.HTML, listing: gr.HTML, collection: gr.Dropdown) -> None:
         """Connect the components; `shown` displays the folders of the `collection`."""
         page.load(self.shown, [collection], [shown], **PARALLEL)
         collection.change(self.shown, [collection], [shown], **LATEST)
-        shown.focus(self.look, [collection], [shown, listing], **LATEST)
+        shown.focus(self.refresh, [collection], [shown, listing], **LATEST)
         shown.input(self.change, [collection], [shown, listing], **QUEUED)
 
     @renderers.or_message
     def shown(self, collection: str) -> str:
         """Return the state of a collection's watched folders."""
-        return TEMPLATES.get_template("documents/watched_folders.html").render(
-            states=self._folders.states(collection),
-            tasks={one.follows: one for one in self._uploads.items() if one.follows is not None},
-            collection=collection,
-            example=str(Path.home() / "Papers"),
-            moment=_local_time,
-        )
+        tasks = {one.follows: one for one in self._uploads.items() if one.follows is not None}
+        shown = {"states": self._folders.states(collection), "tasks": tasks, "example": str(Path.home() / "Papers")}
+        return render("documents/watched_folders.html", collection=collection, moment=_local_time, **shown)
 
-    def look(self, collection: str, request: gr.Request) -> tuple[Any, Any]:
+    def refresh(self, collection: str, request: gr.Request) -> tuple[Any, Any]:
         """Return the current state of the folders, and the documents if they changed since the tab's last check."""
-        now, tab = (collection, self._keeper.version), session(request)
+        now, tab = (collection, self._watcher.version), session(request)
         before = self._reported.get(tab)
         self._reported.put(tab, now)
         return self.shown(collection), gr.skip() if before == now else self._listed(collection)
 
     def change(self, collection: str, event: gr.EventData) -> tuple[str, Any]:
         """Watch a folder, check it now, pause it, stop watching it, or decide about documents whose files are gone."""
-        what = str(event.what)
-        if what == "add":
-            self._uploads.sync_folder(self._add(collection, event))
+        if event.what == "add":
+            exclude = [one.strip() for one in str(event.exclude).split(",") if one.strip()]
+            path, gone = str(event.place).strip(), GoneFilePolicy(str(event.gone))
+            self._uploads.sync_folder(self._folders.bind(path, collection=collection, exclude=exclude, gone=gone))
             return self.shown(collection), gr.skip()
-        folder = self._folders.find(int(event.id))
-        if folder is not None:
-            self._do(what, folder)
+        if (folder := self._folders.find(int(event.id))) is not None:
+            match str(event.what):
+                case "look":
+                    self._uploads.sync_folder(folder)
+                case "pause" | "resume" as what:
+                    self._folders.pause(folder, paused=what == "pause")
+                case "remove":
+                    self._folders.unbind(folder, documents=False)
+                case what:
+                    gone = GoneFilePolicy.REMOVE if what == "gone-remove" else GoneFilePolicy.KEEP
+                    self._folders.decide(folder, gone)
         return self.shown(collection), self._listed(collection)
-
-    def _add(self, collection: str, event: gr.EventData) -> WatchedFolder:
-        exclude = [one.strip() for one in str(event.exclude).split(",") if one.strip()]
-        path = str(event.place).strip()
-        return self._folders.bind(path, collection=collection, exclude=exclude, gone=GoneFilePolicy(str(event.gone)))
-
-    def _do(self, what: str, folder: WatchedFolder) -> None:
-        if what == "look":
-            self._uploads.sync_folder(folder)
-        elif what in {"pause", "resume"}:
-            self._folders.pause(folder, paused=what == "pause")
-        elif what == "remove":
-            self._folders.unbind(folder, documents=False)
-        else:
-            self._folders.decide(folder, GoneFilePolicy.REMOVE if what == "gone-remove" else GoneFilePolicy.KEEP)
 
 
 def _local_time(time: str) -> str:
@@ -124,15 +117,18 @@ class TransferEvents:
     def __init__(self, collections: Collections, copies: CollectionCopies, files: DownloadFiles) -> None:
         self._collections, self._copies, self._files = collections, copies, files
 
-    def wire(self, at: DocumentsColumn) -> Any:
+    def wire(self, ui: DocumentsColumn) -> Any:
         """Connect the components of the column; return the event of an import."""
-        at.listing.download(self.export, [at.collection], [at.carried], **PARALLEL)
-        at.carried.clear(lambda: "", None, [at.carried], **PARALLEL)
-        return at.carry_in.upload(self.take_in, [at.carry_in], [at.carry_in, at.carried, at.collection], **PARALLEL)
+        ui.listing.download(self.export, [ui.collection], [ui.transfer], **PARALLEL)
+        ui.transfer.clear(lambda: "", None, [ui.transfer], **PARALLEL)
+        return ui.import_button.upload(
+            self.import_file, [ui.import_button], [ui.import_button, ui.transfer, ui.collection], **PARALLEL
+        )
 
     def export(self, collection: str) -> Iterator[str]:
         """Write a collection to a file, and show the address for downloading it."""
-        file = self._files.place(f"{_file_name(collection)}{EXTENSION}")
+        name = re.sub(r"[^\w .-]+", "-", collection).strip(" .-")[:80] or "collection"
+        file = self._files.place(f"{name}{EXTENSION}")
         doing = _("Exporting “%(name)s”", name=collection)
         try:
             moved = TransferProgress(0, 0)
@@ -154,7 +150,7 @@ class TransferEvents:
         address = self._files.offer(file)
         yield _transfer_html(said=f"{text} ({number})", address=address, name=file.name, made=next(SERIAL))
 
-    def take_in(self, given: str) -> Iterator[tuple[Any, ...]]:
+    def import_file(self, given: str) -> Iterator[tuple[Any, ...]]:
         """Import a file as a new collection, and show the result.
 
         Each yield sets the button to None and does not skip it: a skip would replace the component with a new one,
@@ -174,11 +170,9 @@ class TransferEvents:
             yield None, _transfer_html(error=str(error).replace(str(file), file.name)), gr.skip()
             return
         number = ngettext("%(num)s document", "%(num)s documents", moved.total)
-        text = _(
-            "Imported %(file)s as the collection “%(name)s”: %(number)s.", file=file.name, name=name, number=number
-        )
-        needs_reindex = name in self._collections.embedders.to_reindex()
-        done = _transfer_html(said=text, anew=needs_reindex)
+        known = {"file": file.name, "name": name, "number": number}
+        text = _("Imported %(file)s as the collection “%(name)s”: %(number)s.", **known)
+        done = _transfer_html(said=text, anew=name in self._collections.embedders.to_reindex())
         yield None, done, gr.update(choices=self._collections.offered(), value=name)
 
     def _imported(self, file: Path) -> Generator[tuple[str, TransferProgress], None, None]:
@@ -188,12 +182,7 @@ class TransferEvents:
             file.unlink(missing_ok=True)
 
 
-def _transfer_html(**values: Any) -> str:
-    return TEMPLATES.get_template("documents/transfer.html").render(values)
-
-
-def _file_name(collection: str) -> str:
-    return re.sub(r"[^\w .-]+", "-", collection).strip(" .-")[:80] or "collection"
+_transfer_html = partial(render, "documents/transfer.html")
 
 
 UPDATE_INTERVAL, UPDATE_ROWS = 0.5, 1_000
@@ -209,7 +198,7 @@ class DocumentsColumn:
     """The column's components; `chosen` is the collection that is shown first."""
 
     def __init__(self, collections: Collections, chosen: str, script: str) -> None:
-        self.title = gr.HTML(documents_title())
+        self.title = gr.HTML(renderers.documents_title())
         self.collection = gr.Dropdown(
             collections.offered(), value=chosen, label=_("Collection"), elem_id="lc-collection",
             filterable=False, container=False,
@@ -218,17 +207,12 @@ class DocumentsColumn:
             file_count="multiple", label=_("Drop documents here"), show_label=False, height=96, elem_id="lc-drop"
         )
         self.folder = gr.UploadButton(_("Add a folder"), file_count="directory", size="sm", elem_id="lc-folder")
-        self.carry_in = gr.UploadButton(_("Import a collection"), elem_id="lc-import")
-        fix_upload_leak(self.drop, self.folder, self.carry_in)
+        self.import_button = gr.UploadButton(_("Import a collection"), elem_id="lc-import")
+        fix_upload_leak(self.drop, self.folder, self.import_button)
         self.uploads = gr.HTML("", elem_id="lc-uploads", js_on_load=script)
-        self.following = gr.HTML("", elem_id="lc-following", js_on_load=script)
-        self.carried = gr.HTML("", elem_id="lc-carried", js_on_load=script)
+        self.watched = gr.HTML("", elem_id="lc-following", js_on_load=script)
+        self.transfer = gr.HTML("", elem_id="lc-carried", js_on_load=script)
         self.listing = gr.HTML("", elem_id="lc-documents", js_on_load=script)
-
-
-def documents_title() -> str:
-    """Return the column's title."""
-    return renderers.title(_("Documents"))
 
 
 def documents_html(collections: Collections, collection: str) -> str:
@@ -236,11 +220,9 @@ def documents_html(collections: Collections, collection: str) -> str:
     try:
         there, tags = collections.documents(collection), collections.tags.by_folder(collection)
         foreign, home = collections.mostly_foreign(there), collections.homes.of(collection)
-        return renderers.documents(
-            there, collection, collections.offered(), tags, foreign=foreign, writer=home.writer(),
-            place=home.server.at if home.server else "",
-            index_errors=collections.opened.index_errors.get(collection, ""),
-        )  # fmt: skip
+        notes = {"foreign": foreign, "place": home.server.at if home.server else "", "writer": home.writer()}
+        notes["index_errors"] = collections.opened.index_errors.get(collection, "")
+        return renderers.documents(there, collection, collections.offered(), tags, **notes)
     except LocalcragError as error:
         return renderers.documents((), collection, collections.offered(), problem=str(error))
 
@@ -248,48 +230,39 @@ def documents_html(collections: Collections, collection: str) -> str:
 class DocumentEvents:
     """The handlers for documents, uploads and collections; each takes and returns the values of components."""
 
-    def __init__(
-        self,
-        collections: Collections,
-        document_deletion: DocumentDeletion,
-        uploads: Uploads,
-        first_questions: Callable[[], str],
-        *,
-        copies: CollectionCopies,
-    ) -> None:
+    def __init__(self, assembly: Assembly, uploads: Uploads, first_questions: Callable[[], str]) -> None:
         """Create the handlers; `first_questions` returns the first screen of a chat without turns, as HTML."""
-        self._copies = copies
-        self._collections, self._forgetting = collections, document_deletion
-        self._uploads, self._first_questions = uploads, first_questions
+        self._assembly, self._uploads, self._first_questions = assembly, uploads, first_questions
+        self._collections, self._forgetting = assembly.collections, assembly.document_deletion
         self._followers: list[object] = []
         self._shown_by_tab: Tabs[str] = Tabs()
         self._last_shown = ""
         self._last: tuple[tuple[str, tuple[UploadTask, ...]], str] = ("", ()), ""
 
-    def wire(self, page: gr.Blocks, at: DocumentsColumn, log: gr.HTML, where: gr.HTML) -> tuple[Any, Any]:
+    def wire(self, page: gr.Blocks, ui: DocumentsColumn, log: gr.HTML, where: gr.HTML) -> tuple[Any, Any]:
         """Connect the components, including the button for sample documents in the chat's `log`.
 
         Return the events that choose another collection.
         """
-        shown = [at.uploads, at.listing]
-        for source in (at.drop, at.folder):
-            source.upload(self.add, [source, at.collection], [source, *shown], **PARALLEL).then(
-                self.follow, [at.collection], shown, **PARALLEL
+        shown = [ui.uploads, ui.listing]
+        for source in (ui.drop, ui.folder):
+            source.upload(self.add, [source, ui.collection], [source, *shown], **PARALLEL).then(
+                self.follow, [ui.collection], shown, **PARALLEL
             )
-        added = log.upload(self.add_samples, None, [at.collection, *shown], **PARALLEL)
-        followed = added.then(self.follow, [at.collection], shown, **PARALLEL)
+        added = log.upload(self.add_samples, None, [ui.collection, *shown], **PARALLEL)
+        followed = added.then(self.follow, [ui.collection], shown, **PARALLEL)
         release_buttons(added, followed, followed.then(self.first_questions, [where], [log], **QUEUED))
-        changed_uploads = at.uploads.input(self.change_uploads, [at.collection], shown, **PARALLEL)
-        changed_uploads.then(self.follow, [at.collection], shown, **PARALLEL)
+        changed_uploads = ui.uploads.input(self.change_uploads, [ui.collection], shown, **PARALLEL)
+        changed_uploads.then(self.follow, [ui.collection], shown, **PARALLEL)
         release_buttons(changed_uploads)
-        at.uploads.delete(self.forget, [at.collection], shown, **QUEUED)
-        gr.on([page.load, at.uploads.focus], self.follow, [at.collection], shown, **PARALLEL)
-        at.collection.change(self.choose, [at.collection], [at.listing], **LATEST)
-        at.listing.delete(self.delete, [at.collection], shown, **QUEUED)
-        at.listing.edit(self.tag, [at.collection], [at.listing], **QUEUED)
-        at.listing.submit(self.rename, [at.collection], [at.listing], **QUEUED)
-        at.listing.option_select(self.move, [at.collection], [at.collection, *shown], **QUEUED)
-        changed = at.listing.input(self.change_collection, [at.collection], [at.collection, at.listing], **PRIVATE)
+        ui.uploads.delete(self.forget, [ui.collection], shown, **QUEUED)
+        gr.on([page.load, ui.uploads.focus], self.follow, [ui.collection], shown, **PARALLEL)
+        ui.collection.change(self.choose, [ui.collection], [ui.listing], **LATEST)
+        ui.listing.delete(self.delete, [ui.collection], shown, **QUEUED)
+        ui.listing.edit(self.tag, [ui.collection], [ui.listing], **QUEUED)
+        ui.listing.submit(self.rename, [ui.collection], [ui.listing], **QUEUED)
+        ui.listing.option_select(self.move, [ui.collection], [ui.collection, *shown], **QUEUED)
+        changed = ui.listing.input(self.change_collection, [ui.collection], [ui.collection, ui.listing], **PRIVATE)
         return added, changed
 
     def add(self, paths: list[str] | str | None, collection: str) -> tuple[Any, ...]:
@@ -372,17 +345,17 @@ class DocumentEvents:
             # Attachments are deleted with their e-mail, and the files in an archive with the archive.
             apart = [name for name in names if chosen.isdisjoint(parent_folders(name))]
             number = len(apart) + self._forgetting.delete(apart, collection)
-            text = _("%(name)s was deleted.", name=names[0]) if number == 1 else _(
-                "%(number)s documents were deleted.", number=number)  # fmt: skip
+            many = _("%(number)s documents were deleted.", number=number)
+            text = _("%(name)s was deleted.", name=names[0]) if number == 1 else many
         except LocalcragError as error:
-            return renderers.uploads(self._uploads.items(), str(error)), self.listed(collection)
+            return self._report(str(error)), self.listed(collection)
         quoted = names if self._forgetting.is_quoted(names, collection) else ()
-        return renderers.uploads(self._uploads.items(), text, quoted), self.listed(collection)
+        return self._report(text, quoted), self.listed(collection)
 
     def forget(self, collection: str, event: gr.EventData) -> tuple[str, str]:
         """Remove past questions and answers that quote deleted documents."""
         text = self._forgetting.forget([str(name) for name in event.names], collection)
-        return renderers.uploads(self._uploads.items(), renderers.forgotten_message(text)), self.listed(collection)
+        return self._report(renderers.forgotten_message(text)), self.listed(collection)
 
     def rename(self, collection: str, event: gr.EventData) -> str:
         """Give a document another name."""
@@ -400,8 +373,7 @@ class DocumentEvents:
         names, target = [str(name) for name in event.names], str(event.to)
         self._collections.move_documents(names, collection, target)
         text = _("Moved to “%(name)s”: %(number)s", name=target, number=len(names))
-        choices = gr.update(choices=self._collections.offered())
-        return choices, renderers.uploads(self._uploads.items(), text), self.listed(collection)
+        return gr.update(choices=self._collections.offered()), self._report(text), self.listed(collection)
 
     def change_collection(self, collection: str, event: gr.EventData, request: gr.Request) -> tuple[Any, Any]:
         """Create, copy, rename, merge or delete a collection."""
@@ -411,10 +383,10 @@ class DocumentEvents:
         elif event.what == "rename":
             self._collections.rename(collection, name)
         elif event.what == "copy":
-            list(self._copies.copy(collection, name))
+            list(self._assembly.collection_copies.copy(collection, name))
         elif event.what == "merge":
             name = str(event.name)
-            self._copies.merge(collection, name)
+            self._assembly.collection_copies.merge(collection, name)
         else:
             self._forgetting.delete_collection(collection)
             name = DEFAULT_COLLECTION
@@ -434,5 +406,5 @@ class DocumentEvents:
             self._last = (translation.language(), items), written
         return written
 
-    def _report(self) -> str:
-        return renderers.uploads(self._uploads.items())
+    def _report(self, text: str | None = None, deleted: Sequence[str] = ()) -> str:
+        return renderers.uploads(self._uploads.items(), text, deleted)

@@ -6,7 +6,7 @@ The handlers serve both the side panel and the lists in the settings.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from typing import Any
 
 import gradio as gr
@@ -16,7 +16,7 @@ from localcrag.app.assembly import Assembly
 from localcrag.interfaces.page import renderers, run_panel
 from localcrag.interfaces.page.documents import DocumentsColumn, documents_html
 from localcrag.interfaces.page.handlers import PRIVATE, QUEUED, VERDICTS, release_buttons
-from localcrag.interfaces.page.renderers import TEMPLATES
+from localcrag.interfaces.page.renderers import render
 from localcrag.records.enums import Origin
 from localcrag.records.errors import GapError, LabelError, LocalcragError
 from localcrag.records.ingest import IngestResult
@@ -44,42 +44,34 @@ def run_panel_by_id(assembly: Assembly, run_id: object) -> str:
     return panel(assembly, assembly.runs.get(str(run_id)))
 
 
-def _learned(assembly: Assembly, run: Run) -> run_panel.RunFeedback:
-    labels = {
-        (label.kind.value, label.target): label.good for label in assembly.learning.labels.find(run_id=run.run_id)
-    }
+def _learned(assembly: Assembly, run: Run) -> dict[str, object]:
+    """Return the user's additions to a run: labels by kind and target, a pin, and web texts (see `_web_texts`).
+
+    `answers` is the text of the pin's field, one answer per line.
+    """
+    labels = {(one.kind.value, one.target): one.good for one in assembly.learning.labels.find(run_id=run.run_id)}
     pin = next(iter(assembly.learning.pins.find(run_id=run.run_id)), None)
     proposed = pin.question if pin else labelled_question.propose_question(run)
-    added, addable = _web_texts(assembly, run)
-    return run_panel.RunFeedback(
-        labels=labels,
-        pin=pin,
-        answers="\n".join(proposed.answers if pin else proposed.answers[:1]),
-        unanswerable=not proposed.answers,
-        added=added,
-        addable=addable,
-    )
+    answers = "\n".join(proposed.answers if pin else proposed.answers[:1])
+    pinned = {"pin": pin, "answers": answers, "unanswerable": not proposed.answers}
+    return {"labels": labels, **pinned, **_web_texts(assembly, run)}
 
 
-def _web_texts(assembly: Assembly, run: Run) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the web passages that are already documents, and those that can become one.
+def _web_texts(assembly: Assembly, run: Run) -> dict[str, dict[str, str]]:
+    """Return the web passages that are already documents (`added`), and those that can become one (`addable`).
 
     Both are keyed by passage id: the first has the document's name, the second the number of the web result.
     """
     names = {document.sha256: document.name for document in assembly.collections.documents(run.collection)}
     added, addable = {}, {}
     for passage in run.passages:
-        if passage.origin is not Origin.WEB:
-            continue
-        try:
-            document = feedback.make_web_document(passage)
-        except GapError:
-            continue  # The web result has no text to add.
-        if document.sha256 in names:
-            added[passage.id] = names[document.sha256]
-        else:
-            addable[passage.id] = passage.id.removeprefix("web-")
-    return added, addable
+        with suppress(GapError):  # The web result has no text to add.
+            document = feedback.make_web_document(passage) if passage.origin is Origin.WEB else None
+            if document and document.sha256 in names:
+                added[passage.id] = names[document.sha256]
+            elif document:
+                addable[passage.id] = passage.id.removeprefix("web-")
+    return {"added": added, "addable": addable}
 
 
 @renderers.or_message
@@ -99,7 +91,7 @@ def gaps(assembly: Assembly) -> str:
 def label_lists(assembly: Assembly) -> str:
     """Return the lists of labels and of pinned questions, newest first."""
     labels, pins = assembly.learning.labels.find()[::-1], assembly.learning.pins.find()[::-1]
-    return TEMPLATES.get_template("settings/feedback.html").render(labels=labels, pins=pins, shown=LABELS_SHOWN)
+    return render("settings/feedback.html", labels=labels, pins=pins, shown=LABELS_SHOWN)
 
 
 def wire(
@@ -128,7 +120,18 @@ def wire(
         return label_lists(assembly)
 
     def add(event: gr.EventData) -> Iterator[tuple[Any, ...]]:
-        yield from _add(assembly, str(event.run_id), int(event.result) if event.result else None)
+        """Add a web text; yield the report, the panel, and the list of gaps, at the beginning and at the end."""
+        run_id, number = str(event.run_id), int(event.result) if event.result else None
+        yield renderers.message(_("Adding the web text …")), gr.skip(), gr.skip()
+        try:
+            with closing(assembly.gaps.add_web_text(run_id, number)) as events:
+                results = [event for event in events if isinstance(event, IngestResult)]
+            failed = next((result.error for result in results if result.error), None)
+            text = failed or _("This is web text. Ask the question again to see whether it is answered now.")
+            shown = run_panel_by_id(assembly, run_id)
+        except LocalcragError as error:
+            text, shown = str(error), gr.skip()
+        yield renderers.message(text), shown, gaps(assembly)
 
     def listed(collection: str) -> str:
         return documents_html(assembly.collections, collection)
@@ -152,17 +155,3 @@ def open_run(assembly: Assembly) -> Callable[[gr.EventData], str]:
         return run_panel_by_id(assembly, event.run_id)
 
     return show
-
-
-def _add(assembly: Assembly, run_id: str, number: int | None) -> Iterator[tuple[Any, ...]]:
-    """Add a web text; yield the report, the panel, and the list of gaps, at the beginning and at the end."""
-    yield renderers.message(_("Adding the web text …")), gr.skip(), gr.skip()
-    try:
-        with closing(assembly.gaps.add_web_text(run_id, number)) as events:
-            results = [event for event in events if isinstance(event, IngestResult)]
-        failed = next((result.error for result in results if result.error), None)
-        text = failed or _("This is web text. Ask the question again to see whether it is answered now.")
-        shown = run_panel_by_id(assembly, run_id)
-    except LocalcragError as error:
-        text, shown = str(error), gr.skip()
-    yield renderers.message(text), shown, gaps(assembly)

@@ -32,7 +32,6 @@ class DownloadFiles:
         """Store files in `folder`, which launch.py empties when the server starts and ends."""
         self._folder = folder
         self._made: dict[str, Path] = {}
-        self._lock = threading.Lock()
 
     def place(self, name: str) -> Path:
         """Return a path for a file of this name, in a new folder whose name cannot be guessed."""
@@ -42,10 +41,8 @@ class DownloadFiles:
 
     def offer(self, path: Path) -> str:
         """Return the address from which a finished file can be downloaded once."""
-        token = path.parent.name
-        with self._lock:
-            self._made[token] = path
-        return ADDRESS + token
+        self._made[path.parent.name] = path
+        return ADDRESS + path.parent.name
 
     def discard(self, path: Path) -> None:
         """Remove a file that was downloaded or could not be made, with its folder."""
@@ -53,8 +50,7 @@ class DownloadFiles:
 
     def claim(self, token: str) -> Path | None:
         """Return the file of a token, and forget the token; None if there is no such file."""
-        with self._lock:
-            return self._made.pop(token, None)
+        return self._made.pop(token, None)
 
 
 MAX_TABS = 100
@@ -130,16 +126,11 @@ def show_all_errors(page: gr.Blocks) -> None:
 
 def _with_errors_shown(handler: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(handler)
-    def once(*values: Any) -> Any:
-        with showing_errors():
-            return handler(*values)
-
-    @wraps(handler)
     def piece_by_piece(*values: Any) -> Iterator[Any]:
         with showing_errors():
             yield from handler(*values)
 
-    return piece_by_piece if inspect.isgeneratorfunction(handler) else once
+    return piece_by_piece if inspect.isgeneratorfunction(handler) else showing_errors()(handler)
 
 
 def release_buttons(*steps: Any) -> None:

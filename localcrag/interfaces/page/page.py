@@ -17,13 +17,7 @@ from localcrag.interfaces.page import feedback, renderers, run_panel, source
 from localcrag.interfaces.page.chat.chat import ChatColumn, consent_question, unrestricted_line
 from localcrag.interfaces.page.chat.events import ChatComponents, ChatEvents
 from localcrag.interfaces.page.chat.html import empty_chat
-from localcrag.interfaces.page.documents import (
-    DocumentEvents,
-    DocumentsColumn,
-    TransferEvents,
-    WatchEvents,
-    documents_title,
-)
+from localcrag.interfaces.page.documents import DocumentEvents, DocumentsColumn, TransferEvents, WatchEvents
 from localcrag.interfaces.page.handlers import PARALLEL, QUEUED, DownloadFiles, show_all_errors
 from localcrag.interfaces.page.settings.screen import PageLanguage, SettingsScreen
 from localcrag.interfaces.page.steady_blocks import SteadyBlocks
@@ -43,11 +37,11 @@ class App:
     chats: ChatEvents
     uploads: Uploads
     documents: DocumentEvents
-    keeper: FolderWatcher
+    watcher: FolderWatcher
     overwriting: SecureDeletion
     delayed_writes: PeriodicTask
     embeddings: ReindexingTasks
-    made: DownloadFiles
+    downloads: DownloadFiles
 
     @property
     def busy(self) -> bool:
@@ -58,15 +52,15 @@ class App:
         files = (one for one in self.uploads.items() if one.is_file)
         return self.chats.conversations.busy or any(one.open for one in files)
 
-    def follow_folders(self) -> None:
+    def start_background_work(self) -> None:
         """Start the background work: watching folders, overwriting deleted data, and retrying failed writes."""
-        self.keeper.begin(self.uploads.sync_folder)
+        self.watcher.begin(self.uploads.sync_folder)
         self.overwriting.begin()
         self.delayed_writes.begin()
 
     def close(self) -> None:
         """Stop all work in progress, and store what it has done so far."""
-        work = (self.keeper, self.chats, self.uploads, self.overwriting, self.delayed_writes, self.embeddings)
+        work = (self.watcher, self.chats, self.uploads, self.overwriting, self.delayed_writes, self.embeddings)
         for one in work:
             one.close()
 
@@ -76,9 +70,9 @@ def build(assembly: Assembly) -> App:
     # The English texts are the keys of the catalogues, so the page is built in English and translated at the end.
     translation.choose(translation.ENGLISH)
     script = (HERE / "page.js").read_text("utf-8")
-    keeper = FolderWatcher(assembly.folders)
+    watcher = FolderWatcher(assembly.folders)
     # `chats` is assigned below; the lambda is called only while the page is running.
-    uploads = create_uploads(assembly, keeper, lambda: chats.conversations.busy)
+    uploads = create_uploads(assembly, watcher, lambda: chats.conversations.busy)
     # An earlier process may have been killed while answering questions; mark their turns as stopped.
     assembly.chats.settle()
     with SteadyBlocks(title="localcrag", fill_width=True, analytics_enabled=False, delete_cache=(3600, 86400)) as page:
@@ -87,51 +81,42 @@ def build(assembly: Assembly) -> App:
             with gr.Column(elem_id="lc-left"):
                 documents = DocumentsColumn(assembly.collections, assembly.settings.collection, script)
                 listed = gr.HTML("", elem_id="lc-chats", js_on_load=script)
-                left = gr.HTML("", elem_id="lc-gone", js_on_load=script)
+                status_line = gr.HTML("", elem_id="lc-gone", js_on_load=script)
             with gr.Column(elem_id="lc-middle"):
                 column = ChatColumn(assembly, script)
             with gr.Column(elem_id="lc-right"):
-                title = gr.HTML(_how(), elem_id="lc-right-title")
+                title = gr.HTML(_panel_title(), elem_id="lc-right-title")
                 panel = gr.HTML(run_panel.panel(None), elem_id="lc-panel", js_on_load=script)
                 shown_source = gr.HTML("", elem_id="lc-source", js_on_load=script)
         screen = SettingsScreen(assembly, page, top, documents.collection, script)
         export = gr.HTML("", elem_id="lc-export", js_on_load=script, visible="hidden")
-        places = ChatComponents(column, panel, listed, left, export, documents.collection, documents.listing)
+        places = ChatComponents(column, panel, listed, status_line, export, documents.collection, documents.listing)
         chats = ChatEvents(assembly, places)
         chats.wire(page)
-        document_events = DocumentEvents(
-            assembly.collections, assembly.document_deletion, uploads, lambda: empty_chat(assembly),
-            copies=assembly.collection_copies,
-        )  # fmt: skip
+        document_events = DocumentEvents(assembly, uploads, lambda: empty_chat(assembly))
         chooses = document_events.wire(page, documents, column.log, column.where)
-        follows = WatchEvents(assembly.folders, uploads, keeper, document_events.listed)
-        follows.wire(page, documents.following, documents.listing, documents.collection)
-        made = DownloadFiles(assembly.settings.uploads_dir)
-        imports = TransferEvents(assembly.collections, assembly.collection_copies, made).wire(documents)
-        chats.leaves(*(event.success for event in (*chooses, imports)))
+        watching = WatchEvents(assembly.folders, uploads, watcher, document_events.listed)
+        watching.wire(page, documents.watched, documents.listing, documents.collection)
+        downloads = DownloadFiles(assembly.settings.uploads_dir)
+        imports = TransferEvents(assembly.collections, assembly.collection_copies, downloads).wire(documents)
+        chats.leave_chat_on(*(event.success for event in (*chooses, imports)))
         source.wire(assembly, shown_source, documents.collection)
-        written = {
-            top: renderers.page_header,
-            documents.title: documents_title,
-            title: _how,
-            screen.head: renderers.settings_head,
-            column.consent.asks: consent_question,
-            column.scope.line: unrestricted_line,
-        }
-        speaks = PageLanguage(page, written)
-        screen.wire(speaks.speak)
+        written = {top: renderers.page_header, documents.title: renderers.documents_title, title: _panel_title}
+        written |= {column.consent.asks: consent_question, column.scope.line: unrestricted_line}
+        texts = PageLanguage(page, {**written, screen.head: renderers.settings_head})
+        screen.wire(texts.choose_language)
         screen.models.wire(column.log.download(screen.models.get, None, [screen.models.listing], **PARALLEL))
         label_event = feedback.wire(assembly, panel, documents, screen.gaps, screen.feedback_list)
         label_event.then(chats.log, [column.where], [column.log], **QUEUED)
     show_all_errors(page)
-    speaks.speak(assembly.settings.language)
+    texts.choose_language(assembly.settings.language)
     resume_unfinished(assembly, uploads, screen.models.embeddings)
     overwriting = create_secure_deletion(assembly, uploads, lambda: chats.conversations.busy)
     delayed_writes = PeriodicTask(assembly.chats.save_unsaved, WRITE_RETRY_SECONDS, "late turns")
     return App(
-        page, chats, uploads, document_events, keeper, overwriting, delayed_writes, screen.models.embeddings, made
+        page, chats, uploads, document_events, watcher, overwriting, delayed_writes, screen.models.embeddings, downloads
     )
 
 
-def _how() -> str:
+def _panel_title() -> str:
     return renderers.title(_("How this was answered"))

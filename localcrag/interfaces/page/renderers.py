@@ -40,9 +40,19 @@ TEMPLATES.globals |= {"page_name": page_name, "pages_in": page_count_in_words, "
 TEMPLATES.globals |= {"row_names": row_names, "also_named": aliases_in_words}
 
 
+def render(template: str, **values: object) -> str:
+    """Return a template of the page, filled in with `values`."""
+    return TEMPLATES.get_template(template).render(values)
+
+
 def title(text: str) -> str:
     """Return a column's title."""
     return Markup("<h2 class='lc-title'>{}</h2>").format(text)
+
+
+def documents_title() -> str:
+    """Return the title of the documents column."""
+    return title(_("Documents"))
 
 
 def message(text: str) -> str:
@@ -89,9 +99,7 @@ def page_header() -> str:
     }
     regions = {"lc-left": _("Documents and chats"), "lc-middle": _("Chat"), "lc-right": _("How this was answered"),
                "lc-settings": _("Settings")}  # fmt: skip
-    return TEMPLATES.get_template("page_header.html").render(
-        keys=list(keys.items()), regions=regions, language=translation.language()
-    )
+    return render("page_header.html", keys=list(keys.items()), regions=regions, language=translation.language())
 
 
 def settings_head(*, reload: bool = False) -> str:
@@ -101,50 +109,41 @@ def settings_head(*, reload: bool = False) -> str:
     """
     tabs = {"answers": _("Answers"), "web": _("Web"), "models": _("Models"), "data": _("Data"),
             "questions": _("Questions"), "labels": _("Feedback")}  # fmt: skip
-    return TEMPLATES.get_template("settings/head.html").render(
-        tabs=tabs, languages=translation.LANGUAGES, language=translation.language(), anew=reload
+    return render(
+        "settings/head.html", tabs=tabs, languages=translation.LANGUAGES, language=translation.language(), anew=reload
     )
 
 
 GAPS_SHOWN = 10
 
 
+FolderTags = Mapping[str, Sequence[str]]
+NO_TAGS: FolderTags = MappingProxyType({})
+NO_NOTES = {"foreign": False, "place": "", "writer": "", "index_errors": "", "problem": ""}
+"""The notes above a list of documents that has none.
+
+`foreign` is true if most documents are in languages that the current models were not made for. `place` is the
+collection's server, "" for this computer. `writer` is the client that is writing to the collection right now,
+`index_errors` the reason why its index file could not be written, and `problem` the reason why it cannot be listed.
+"""
+
+
 def documents(
-    items: Sequence[Document],
-    collection: str,
-    collections: Sequence[str],
-    folder_tags: Mapping[str, Sequence[str]] = MappingProxyType({}),
-    *,
-    foreign: bool = False,
-    place: str = "",
-    writer: str = "",
-    index_errors: str = "",
-    problem: str = "",
+    items: Sequence[Document], collection: str, collections: Sequence[str], tags: FolderTags = NO_TAGS, **notes: object
 ) -> str:
-    """Return the list of a collection's documents, and of their folders with their tags.
-
-    `foreign` is true if most documents are in languages that the current models were not made for. `place` is the
-    collection's server, "" for this computer. `writer` is the client that is writing to the collection right now,
-    `index_errors` the reason why its index file could not be written, and `problem` the reason why it cannot be listed.
-    """
+    """Return the list of a collection's documents, and of their folders with their tags; `notes` are as in NO_NOTES."""
     inside = Counter(folder for document in items for folder in parent_folders(document.name))
-    return TEMPLATES.get_template("documents/documents.html").render(
-        documents=items,
-        foreign=foreign,
-        place=place,
-        writer=writer,
-        index_errors=index_errors,
-        problem=problem,
-        # An empty folder keeps its tags for documents that are added later.
-        folders=[(name, inside[name], folder_tags.get(name, ())) for name in sorted({*inside, *folder_tags})],
-        origins={document.name: _origins(document, folder_tags) for document in items},
-        collection=collection,
-        changeable=collection != DEFAULT_COLLECTION,
-        others=[name for name in collections if name != collection],
-    )
+    # An empty folder keeps its tags for documents that are added later.
+    folders = [(name, inside[name], tags.get(name, ())) for name in sorted({*inside, *tags})]
+    origins = {document.name: _origins(document, tags) for document in items}
+    others = [name for name in collections if name != collection]
+    listed = {"documents": items, "folders": folders, "origins": origins, "others": others}
+    changeable = collection != DEFAULT_COLLECTION
+    shown = listed | NO_NOTES | notes
+    return render("documents/documents.html", collection=collection, changeable=changeable, **shown)
 
 
-def _origins(document: Document, folder_tags: Mapping[str, Sequence[str]]) -> dict[str, str | None]:
+def _origins(document: Document, folder_tags: FolderTags) -> dict[str, str | None]:
     """Return a document's tags, each with the folder that it comes from; None for the document's own tags."""
     from_folders = {
         tag.casefold(): folder for folder in parent_folders(document.name) for tag in folder_tags.get(folder, ())
@@ -157,31 +156,23 @@ def uploads(items: Sequence[UploadTask], text: str | None = None, deleted: Seque
 
     `text` is a message above it. Documents that were just `deleted` get a button to remove their quotations.
     """
-    words = {
-        IngestStatus.ADDED: _("added"),
-        IngestStatus.UPDATED: _("updated"),
-        IngestStatus.UNCHANGED: _("already there"),
-        IngestStatus.UNPACKED: _("unpacked"),
-    }
+    words = {IngestStatus.ADDED: _("added"), IngestStatus.UPDATED: _("updated")}
+    words |= {IngestStatus.UNCHANGED: _("already there"), IngestStatus.UNPACKED: _("unpacked")}
     items = [one for one in items if one.follows is None]
-    return TEMPLATES.get_template("documents/uploads.html").render(
-        items=items[::-1],
-        message=text,
-        deleted=deleted,
-        open=sum(one.open for one in items if not one.recognises),
-        recognising=any(one.open for one in items if one.recognises),
-        words=words,
-        done=[one for one in items if one.state is TaskState.DONE and not one.recognises],
-    )
+    added = [one for one in items if not one.recognises]
+    state = {"open": sum(one.open for one in added), "done": [one for one in added if one.state is TaskState.DONE]}
+    state["recognising"] = any(one.open for one in items if one.recognises)
+    return render("documents/uploads.html", items=items[::-1], message=text, deleted=deleted, words=words, **state)
 
 
 def forgotten_message(done: ErasureReport) -> str:
     """Return a sentence on what was removed with erased documents, and what is left of them."""
     removed = done.removed
-    number = removed.runs + removed.redacted
-    text = ngettext("%(num)s question that quoted it was removed.", "%(num)s questions that quoted it were "
-        "removed.",
-                    number) if number else _("Nothing in your questions and answers quotes it any more.")  # fmt: skip
+    text = _("Nothing in your questions and answers quotes it any more.")
+    if number := removed.runs + removed.redacted:
+        text = ngettext(
+            "%(num)s question that quoted it was removed.", "%(num)s questions that quoted it were removed.", number
+        )
     if done.left:
         files = ", ".join(sorted({one.file for one in done.left}))
         return f"{text} " + _("Traces of it are left in the data folder: %(files)s", files=files)
@@ -194,12 +185,9 @@ def forgotten_message(done: ErasureReport) -> str:
 def chats(items: Sequence[Chat], collection: str, words: str = "") -> str:
     """Return the list of chats: those of a collection first; `words` are the search words, if any."""
     forms = [(form.value, name) for form, name in zip(ExportForm, ("Markdown", "JSON", "HTML"), strict=True)]
-    return TEMPLATES.get_template("chat/chats.html").render(
-        chats=[chat for chat in items if chat.collection == collection],
-        others=[chat for chat in items if chat.collection != collection],
-        words=words,
-        forms=forms,
-    )
+    own = [chat for chat in items if chat.collection == collection]
+    others = [chat for chat in items if chat.collection != collection]
+    return render("chat/chats.html", chats=own, others=others, words=words, forms=forms)
 
 
 def gaps(found: Sequence[KnowledgeGap], texts: Mapping[str, tuple[str, str | None]]) -> str:
@@ -210,6 +198,4 @@ def gaps(found: Sequence[KnowledgeGap], texts: Mapping[str, tuple[str, str | Non
     """
     shown = [(gap, *texts.get(gap.answered_by or "", (None, None))) for gap in found[:GAPS_SHOWN]]
     several = len({gap.collection for gap in found}) > 1
-    return TEMPLATES.get_template("settings/gaps.html").render(
-        gaps=shown, several=several, more=len(found) - len(shown)
-    )
+    return render("settings/gaps.html", gaps=shown, several=several, more=len(found) - len(shown))

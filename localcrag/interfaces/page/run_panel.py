@@ -7,14 +7,12 @@ from dataclasses import dataclass
 
 import gradio as gr
 
-from localcrag.interfaces.page.renderers import TEMPLATES
+from localcrag.interfaces.page.renderers import render
 from localcrag.records import wording
 from localcrag.records.enums import Action, Origin, StripReason
 from localcrag.records.passages import NEVER_KEPT, Choice, Evidence, GradedPassage, Strip, strips_by_piece
 from localcrag.records.run import Claim, Run
-from localcrag.records.wording import NOT_ASKED, compare_with_thresholds
 from localcrag.runs import recording
-from localcrag.runs.labels import Pin
 from localcrag.text.titles import SEPARATOR
 from localcrag.text.translation import gettext as _
 
@@ -37,8 +35,7 @@ def points(passages: Sequence[GradedPassage]) -> list[Point]:
     ends: list[float] = []
     placed = []
     for passage in sorted(passages, key=lambda one: one.relevance):
-        free = (level for level, end in enumerate(ends) if end <= passage.relevance)
-        level = next(free, len(ends))
+        level = next((level for level, end in enumerate(ends) if end <= passage.relevance), len(ends))
         if level == len(ends):
             ends.append(0.0)
         ends[level] = passage.relevance + POINT_WIDTH
@@ -79,41 +76,19 @@ class MarkedStrip:
         return None if reason is None or reason in _EXPLAINED else _(reason.value)
 
 
-@dataclass(frozen=True, slots=True)
-class RunFeedback:
-    """The user's additions to a run: labels, a pin, and web texts that have become documents.
-
-    `answers` is the text of the pin's field, one answer per line. `added` and `addable` are keyed by passage: the name
-    of the document that a web text has become, and the number of a web result that can become one.
-    """
-
-    labels: Mapping[tuple[str, str], bool]
-    pin: Pin | None
-    answers: str
-    unanswerable: bool
-    added: Mapping[str, str]
-    addable: Mapping[str, str]
-
-    def rating_of(self, kind: str, target: str) -> bool | None:
-        """Return whether a target was labelled good or bad; None if it has no label."""
-        return self.labels.get((kind, target))
-
-
-def panel(run: Run | None, busy: str | None = None, learned: RunFeedback | None = None) -> str:
+def panel(run: Run | None, busy: str | None = None, learned: Mapping[str, object] | None = None) -> str:
     """Return the side panel for a run; `busy` is the current activity in words while the question is answered.
 
-    It has controls to label, pin, and add web texts only if `learned` is given.
+    It has controls to label, pin, and add web texts only if the user's feedback is given (`learned`).
     """
     if run is None:
-        return TEMPLATES.get_template("panel/empty.html").render(busy=busy)
+        return render("panel/empty.html", busy=busy)
     passages = sorted(run.passages, key=lambda passage: -passage.relevance)
     unscored = {passage.id for passage in passages if not passage.scored}
-    return TEMPLATES.get_template("panel/panel.html").render(
+    return render(
+        "panel/panel.html",
         run=run,
         busy=busy,
-        graded_by=recording.describe_grader(run),
-        reading=recording.describe_reading(run),
-        searched=recording.describe_scope(run),
         learned=learned,
         local=[passage for passage in passages if passage.origin is Origin.LOCAL],
         web=[passage for passage in passages if passage.origin is Origin.WEB],
@@ -122,13 +97,9 @@ def panel(run: Run | None, busy: str | None = None, learned: RunFeedback | None 
         lowered={passage.id: _lowered_threshold(passage, run) for passage in passages},
         sources={source.id: source for source in run.sources},
         parts=_parts,
-        totals=recording.describe_totals(recording.totals(run)),
-        reasons={passage.id: compare_with_thresholds(passage.relevance, run.thresholds) for passage in passages},
-        seconds=sum(step.seconds for step in run.steps),
         points=points([passage for passage in passages if passage.id not in unscored]),
         unscored=unscored,
-        why_not=recording.describe_shortfall(run),
-        not_asked=NOT_ASKED,
+        recording=recording,
         wording=wording,
         meanings={
             Action.CORRECT: _("your documents are enough"),
@@ -153,11 +124,8 @@ def _marked(passage: GradedPassage, run: Run) -> list[MarkedStrip]:
     pieces = [piece for piece in run.evidence if piece.passage == passage.id]
     made_of = strips_by_piece(pieces, run.strips)
     first = {made_of[piece.n][0].start: piece for piece in pieces if made_of[piece.n]}
-    return [
-        MarkedStrip(strip, first.get(strip.start) if strip.kept else None)
-        for strip in run.strips
-        if strip.passage == passage.id
-    ]
+    own = (strip for strip in run.strips if strip.passage == passage.id)
+    return [MarkedStrip(strip, first.get(strip.start) if strip.kept else None) for strip in own]
 
 
 def _path(passage: GradedPassage) -> str:
@@ -179,10 +147,8 @@ def _parts(claim: Claim) -> list[tuple[str, bool]]:
 
 def parse_choice(event: gr.EventData) -> Choice:
     """Return which sentences and passages the user added or removed; panel.html defines how the event names them."""
-    return Choice(
-        {_sentence(key): bool(wanted) for key, wanted in dict(event.sentences).items()},
-        {str(key): bool(wanted) for key, wanted in dict(event.passages).items()},
-    )
+    sentences = {_sentence(key): bool(wanted) for key, wanted in dict(event.sentences).items()}
+    return Choice(sentences, {str(key): bool(wanted) for key, wanted in dict(event.passages).items()})
 
 
 def _sentence(key: str) -> tuple[str, int]:

@@ -13,7 +13,7 @@ import gradio as gr
 
 from localcrag.app.assembly import Assembly
 from localcrag.interfaces.page.handlers import QUEUED
-from localcrag.interfaces.page.renderers import SERIAL, TEMPLATES
+from localcrag.interfaces.page.renderers import SERIAL, render
 from localcrag.records.documents import PagePicture
 from localcrag.records.enums import Origin
 from localcrag.records.errors import UnknownDocument, UnknownRun
@@ -71,8 +71,7 @@ def _starts(text: str, size: int) -> list[int]:
     """
     starts = [0]
     while len(text) - starts[-1] > size:
-        window = text[starts[-1] + 2 * size // 3 : starts[-1] + size]
-        ends = list(_BREAK.finditer(window))
+        ends = list(_BREAK.finditer(text[starts[-1] + 2 * size // 3 : starts[-1] + size]))
         # Choose the best kind of break, and among several of that kind the last one.
         best = min(ends, key=lambda found: (_rank(found[0]), -found.end()), default=None)
         starts.append(starts[-1] + (2 * size // 3 + best.end() if best else size))
@@ -125,10 +124,9 @@ def wire(assembly: Assembly, source: gr.HTML, collection: gr.Dropdown) -> None:
         dpi = min(max(int(event.dpi), MIN_DPI), MAX_DPI)
         view = _view(assembly, shown, event, dpi)
         picture = view.picture
-        return TEMPLATES.get_template("panel/source.html").render(
-            view=view, made=next(SERIAL), dpi=dpi, usual=DEFAULT_DPI, farther=MIN_DPI, closer=MAX_DPI,
-            png=base64.b64encode(picture.png).decode() if picture else "",
-        )  # fmt: skip
+        png = base64.b64encode(picture.png).decode() if picture else ""
+        scale = {"dpi": dpi, "usual": DEFAULT_DPI, "farther": MIN_DPI, "closer": MAX_DPI}
+        return render("panel/source.html", view=view, made=next(SERIAL), png=png, **scale)
 
     source.select(show, [collection], [source], **QUEUED)
 
@@ -136,7 +134,7 @@ def wire(assembly: Assembly, source: gr.HTML, collection: gr.Dropdown) -> None:
 def _view(assembly: Assembly, collection: str, event: Any, dpi: int) -> SourceView:
     page = int(event.page) or None
     if not event.run_id:
-        return document_view(assembly, str(event.name), collection, page=page or 1, dpi=dpi)
+        return document_view(assembly, str(event.name), collection, page=page or 1, dpi=dpi, near=0)
     run = assembly.runs.get(str(event.run_id))
     passage = _passage(run, str(event.passage), int(event.n))
     kept = [strip.text for strip in run.strips if strip.passage == passage.id and strip.kept]
@@ -152,12 +150,8 @@ def _view(assembly: Assembly, collection: str, event: Any, dpi: int) -> SourceVi
         )  # fmt: skip
         return replace(view, rows=rows)
     except UnknownDocument:
-        return SourceView(
-            title=name,
-            rows=rows,
-            parts=_marked(passage.text, cited or kept),
-            note=_("This document is no longer in the collection. This is the text that was read from it."),
-        )
+        note = _("This document is no longer in the collection. This is the text that was read from it.")
+        return SourceView(title=name, rows=rows, parts=_marked(passage.text, cited or kept), note=note)
 
 
 def cited_texts(run: Run, passage: GradedPassage, n: int) -> list[str]:
@@ -184,14 +178,7 @@ def _passage(run: Run, passage: str, n: int) -> GradedPassage:
 
 
 def document_view(
-    assembly: Assembly,
-    name: str,
-    collection: str,
-    *,
-    page: int | None,
-    dpi: int,
-    sought: list[str] | None = None,
-    near: int = 0,
+    assembly: Assembly, name: str, collection: str, *, page: int | None, dpi: int, sought: Sequence[str] = (), near: int
 ) -> SourceView:
     """Return a picture of a document's page if its original file was kept, else a page of its text.
 
@@ -200,15 +187,13 @@ def document_view(
     document = next((one for one in assembly.collections.documents(collection) if one.name == name), None)
     also = document.also if document else ()
     if document and document.pages:
-        picture = assembly.collections.page_picture(name, page or 1, sought or (), dpi=dpi, collection=collection)
+        picture = assembly.collections.page_picture(name, page or 1, sought, dpi=dpi, collection=collection)
         if picture:
             return SourceView(title=name, also=also, number=page or 1, count=document.pages, picture=picture)
-    text = assembly.collections.text(name, collection)
-    # If a document with pages has no pictures of them, its page numbers do not match pages of its text. If a text is
-    # sought, the page that contains it is shown instead.
-    shown = text_page(
-        text, number=None if sought and document and document.pages else page, sought=sought or (), near=near
-    )
+        # The page numbers of a document without pictures of its pages do not match pages of its text. If a text is
+        # sought, the page that contains it is shown instead.
+        page = None if sought else page
+    shown = text_page(assembly.collections.text(name, collection), number=page, sought=sought, near=near)
     return SourceView(title=name, also=also, number=shown.number, count=shown.count, parts=shown.parts)
 
 
@@ -216,14 +201,9 @@ def web_view(passage: GradedPassage, sought: list[str]) -> SourceView:
     """Return the view of a web result. Its address becomes a link only if it is a web address (http, https)."""
     address = urlsplit(passage.url or "")
     link = passage.url or "" if address.scheme in {"http", "https"} and address.hostname else ""
-    return SourceView(
-        title=passage.title or passage.url or "",
-        parts=_marked(passage.text, sought),
-        url=link,
-        host=address.hostname or "",
-        dated=passage.dated,
-        note=_("This is what the search server sent; the page itself was not fetched."),
-    )
+    title, parts = passage.title or passage.url or "", _marked(passage.text, sought)
+    note, host = _("This is what the search server sent; the page itself was not fetched."), address.hostname or ""
+    return SourceView(title=title, parts=parts, url=link, host=host, dated=passage.dated, note=note)
 
 
 def _marked(text: str, sought: list[str]) -> tuple[tuple[str, bool], ...]:

@@ -85,7 +85,7 @@ class Looking:
                     if member.error:
                         self.looked.append(Looked(f"{upload.name}/{member.name}", 0.0, member.error))
                         continue
-                    room.take(member, upload.name)
+                    room.subtract(member, upload.name)
                     path = Path(folder, "member")
                     path.write_bytes(member.data)
                     self.look(Upload(path, f"{upload.name}/{member.name}"), room, depth + 1)

@@ -171,10 +171,10 @@ def test_odd_letters_and_archives_give_what_can_be_had_of_them(tmp_path: Path) -
 
 def test_there_is_room_for_so_much_and_no_more() -> None:
     room = UnpackLimits(members=2, size=10)
-    room.take(Member("a", b"123456789"), "papers.zip")
+    room.subtract(Member("a", b"123456789"), "papers.zip")
     with pytest.raises(UnreadableDocument, match=r"papers.zip contains more than 20,000 files or 2 GB"):
-        room.take(Member("b", b"12"), "papers.zip")
+        room.subtract(Member("b", b"12"), "papers.zip")
     room = UnpackLimits(members=1)
-    room.take(Member("a", b""), "papers.zip")
+    room.subtract(Member("a", b""), "papers.zip")
     with pytest.raises(UnreadableDocument, match=r"papers.zip contains more than"):
-        room.take(Member("b", b""), "papers.zip")
+        room.subtract(Member("b", b""), "papers.zip")

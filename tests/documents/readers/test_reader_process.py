@@ -79,7 +79,7 @@ def test_pages_that_were_not_read_are_the_same(readers: ReaderProcesses, tmp_pat
 
 def test_a_picture_is_the_same_as_without_a_process(readers: ReaderProcesses, long: Path) -> None:
     data, texts = long.read_bytes(), ["leaves from berth 7"]
-    assert readers.picture(data, "long.pdf", 3, texts) == picture(data, "long.pdf", 3, texts)
+    assert readers.picture(data, "long.pdf", 3, texts, dpi=110) == picture(data, "long.pdf", 3, texts)
 
 
 def test_one_process_reads_file_after_file(readers: ReaderProcesses, long: Path, tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_one_process_reads_file_after_file(readers: ReaderProcesses, long: Path,
     song.write_bytes(b"ID3")
     for _ in range(3):
         assert len(list(readers.open_document(long, "long.pdf").pages)) == 200
-        readers.picture(long.read_bytes(), "long.pdf", 1)
+        readers.picture(long.read_bytes(), "long.pdf", 1, dpi=110)
         with pytest.raises(UnsupportedDocument):
             readers.open_document(song, song.name)
     assert len(children() - before) == 1

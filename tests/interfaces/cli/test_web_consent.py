@@ -34,7 +34,7 @@ def at_a_terminal(data: Path, types: str, *arguments: str) -> tuple[str, str]:
     """Run with stdin and stderr at a terminal and stdout in a pipe; return what was printed and what was shown."""
     ours, theirs = pty.openpty()
     reading, writing = os.pipe()
-    with mock.patch.dict(os.environ, {"TERM": "dumb", "COLUMNS": "200"}):
+    with mock.patch.dict(os.environ, {"TERM": "dumb", "COLUMNS": "200", "LINES": "50"}):
         process = start(data, *arguments, stdin=theirs, stdout=writing, stderr=theirs)
     os.close(theirs)
     os.close(writing)

@@ -6,13 +6,12 @@ import dataclasses
 import threading
 from collections.abc import Generator, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar, cast
 
 import gradio as gr
 
-from localcrag.app.collections.collections import Collections
-from localcrag.app.collections.copies import CollectionCopies
-from localcrag.app.collections.deletion import DocumentDeletion
+from localcrag.app.assembly import Assembly
 from localcrag.app.uploads import Uploads
 from localcrag.interfaces.page import renderers
 from localcrag.interfaces.page.documents import DocumentEvents
@@ -71,13 +70,8 @@ def test_files_that_go_in_leave_the_collection_that_is_shown_by_then(tmp_path: P
         yield IngestResult(next(iter(uploads)).name, IngestStatus.ADDED, None, 1)
 
     uploads = Uploads(taken_in)
-    events = DocumentEvents(
-        cast(Collections, FakeCollections()),
-        cast(DocumentDeletion, None),
-        uploads,
-        lambda: "",
-        copies=cast(CollectionCopies, None),
-    )
+    assembly = SimpleNamespace(collections=FakeCollections(), document_deletion=None)
+    events = DocumentEvents(cast(Assembly, assembly), uploads, lambda: "")
     tab, other = gr.Request(session_hash="one"), gr.Request(session_hash="two")
     (tmp_path / "a.txt").write_text("x")
     uploads.add([tmp_path / "a.txt"], "attic")

@@ -228,11 +228,9 @@ def text_with_drawings(path: Path) -> bytes:
                 return data
             root = parse_xml(content)
             insert_drawings(root, embedded_objects(archive))
-            parts = (
-                (part, etree.tostring(root) if part.filename == CONTENT else packages.read_part(archive, part))
-                for part in archive.infolist()
-            )
-            return packages.packed(parts).getvalue()
+            parts, changed = archive.infolist(), {CONTENT: etree.tostring(root)}
+            read = (changed.get(part.filename) or packages.read_part(archive, part) for part in parts)
+            return packages.packed(zip(parts, read, strict=True)).getvalue()
     except _READ_ERRORS:  # The reader of the text reports the error.
         return data
 
@@ -303,12 +301,8 @@ def table_annotations(path: Path, content: bytes) -> dict[str, str]:
         tables = list(parse_xml(content).iter(f"{_TABLE}table"))
     except _READ_ERRORS:
         return {}
-    return {
-        table.get(f"{_TABLE}name") or "": limited_html(
-            [f"<p>{escape(one)}</p>" for one in islice(_table_texts(table, objects), MOST + 1)]
-        )
-        for table in tables
-    }
+    texts = {table.get(f"{_TABLE}name") or "": islice(_table_texts(table, objects), MOST + 1) for table in tables}
+    return {name: limited_html([f"<p>{escape(one)}</p>" for one in some]) for name, some in texts.items()}
 
 
 def limited_html(pieces: Sequence[str]) -> str:
@@ -323,8 +317,7 @@ def _table_texts(table: Element, objects: Mapping[str, bytes]) -> Iterator[str]:
             yield _comment_text(one)
         elif one.tag == f"{_DRAW}object":
             lead, rows = _read_chart(one, objects)
-            names = ", ".join(filter(None, rows[0])) if rows else ""
-            yield ". ".join(filter(None, (lead, names)))
+            yield ". ".join(filter(None, (lead, ", ".join(filter(None, rows[0])) if rows else "")))
         else:
             yield from filter(None, map(_words, one.iterchildren(*_BLOCKS)))
 
@@ -353,11 +346,9 @@ def _read_chart(one: Element, objects: Mapping[str, bytes]) -> tuple[str, list[l
         return "A chart stands here that could not be read.", []
     if chart is None:
         return "", []
-    titles = dict.fromkeys(filter(None, (_words(title) for title in chart.iter(f"{_CHART}title"))))
-    rows = [
-        [_words(cell) for cell in [*row.iterchildren(f"{_TABLE}table-cell")][: MOST_SERIES + 1]]
-        for row in [*chart.iter(f"{_TABLE}table-row")][: MOST_ROWS + 1]
-    ]
+    titles = dict.fromkeys(filter(None, map(_words, chart.iter(f"{_CHART}title"))))
+    cells = (row.iterchildren(f"{_TABLE}table-cell") for row in islice(chart.iter(f"{_TABLE}table-row"), MOST_ROWS + 1))
+    rows = [[_words(cell) for cell in islice(row, MOST_SERIES + 1)] for row in cells]
     return f"Chart: {'. '.join(titles)}" if titles else "", rows
 
 

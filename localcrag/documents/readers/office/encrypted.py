@@ -33,10 +33,8 @@ PACKAGE = "EncryptedPackage"
 # Passwords that Excel and PowerPoint use for files that everyone may read but few may change: [MS-OFFCRYPTO] 2.4.2.3
 # and 2.4.3.4, [MS-PPT] 2.2.32. The programs open such files without asking.
 EXCEL_PASSWORD, POWERPOINT_PASSWORD = "VelvetSweatshop", "/01Hannes Ruescher/01"
-_OFFICE_ERRORS = (
-    *(OSError, ValueError, TypeError, AttributeError, LookupError, AssertionError, OverflowError, RecursionError),
-    *(struct.error, ExpatError),
-)
+_PARSER_ERRORS = (struct.error, ExpatError, OverflowError, RecursionError)
+_OFFICE_ERRORS = (OSError, ValueError, TypeError, AttributeError, LookupError, AssertionError, *_PARSER_ERRORS)
 """Errors that msoffcrypto raises, besides its own, on files that are damaged or protected in another way."""
 
 
@@ -93,8 +91,7 @@ def _file(data: bytes) -> Any:
 def _set_password(file: Any, password: str) -> None:
     """Enter a password. Raises msoffcrypto's errors."""
     # Current files accept any password unless it is verified, and a wrong one decrypts them to nonsense.
-    verified = {"verify_password": True} if file.format == "ooxml" else {}
-    file.load_key(password=password, **verified)
+    file.load_key(password=password, **({"verify_password": True} if file.format == "ooxml" else {}))
     if file.type == "plain":  # files from before 2007 lack `type` then (AttributeError)
         raise ValueError("the file is not encrypted")
 
@@ -118,23 +115,21 @@ MOST_BYTES, MOST_ROUNDS, MOST_PASSES, MOST_LANES, MOST_KIB = 20_000_000, 10_000_
 """Maximum bytes of a manifest, and maximum cost of a key, so that no file can keep the machine busy. LibreOffice
 uses 100,000 rounds of PBKDF2, or 3 passes of Argon2 in 4 lanes over 64 MB."""
 WHAT = "an OpenDocument file"
-_MANIFEST = "{urn:oasis:names:tc:opendocument:xmlns:manifest:1.0}"
+_ODF = "urn:oasis:names:tc:opendocument:xmlns:manifest:1.0"
+_MANIFEST = f"{{{_ODF}}}"
 _NAMESPACES = (_MANIFEST, "{urn:org:documentfoundation:names:experimental:office:xmlns:loext:1.0}")
 _W3C = "http://www.w3.org"
 _CBC = {f"{_W3C}/2001/04/xmlenc#aes{bits}-cbc": bits // 8 for bits in (128, 192, 256)}
 _GCM = {f"{_W3C}/2009/xmlenc11#aes{bits}-gcm": bits // 8 for bits in (128, 192, 256)}
 """Ciphers by name, with the number of bytes of their keys."""
-_PBKDF2 = ("PBKDF2", "urn:oasis:names:tc:opendocument:xmlns:manifest:1.0#pbkdf2")
+_PBKDF2 = ("PBKDF2", f"{_ODF}#pbkdf2")
 _ARGON2 = (
     "urn:oasis:names:tc:opendocument:xmlns:manifest:1.5#argon2id",
     "urn:org:documentfoundation:names:experimental:office:manifest:argon2id",
 )
-_HASHES = {
-    **dict.fromkeys(("SHA1", f"{_W3C}/2000/09/xmldsig#sha1", "SHA1/1K"), "sha1"),
-    **dict.fromkeys((f"{_W3C}/2000/09/xmldsig#sha256", f"{_W3C}/2001/04/xmlenc#sha256"), "sha256"),
-    "urn:oasis:names:tc:opendocument:xmlns:manifest:1.0#sha1-1k": "sha1",
-    "urn:oasis:names:tc:opendocument:xmlns:manifest:1.0#sha256-1k": "sha256",
-}
+_SHA1 = ("SHA1", f"{_W3C}/2000/09/xmldsig#sha1", "SHA1/1K", f"{_ODF}#sha1-1k")
+_SHA256 = (f"{_W3C}/2000/09/xmldsig#sha256", f"{_W3C}/2001/04/xmlenc#sha256", f"{_ODF}#sha256-1k")
+_HASHES = {**dict.fromkeys(_SHA1, "sha1"), **dict.fromkeys(_SHA256, "sha256")}
 """Hashes of passwords, and of the first 1,024 bytes of the packed data, by name."""
 _CHECKSUM_BYTES, _BLOCK, _VECTOR = 1024, 16, 12
 """Number of bytes covered by a checksum, in an AES block, and in the vector in front of GCM data."""
@@ -260,11 +255,9 @@ def _read_locks(path: Path) -> dict[str, _Lock]:
             if archive.getinfo(MANIFEST).file_size > MOST_BYTES:
                 return {}
             manifest = etree.fromstring(archive.read(MANIFEST), etree.XMLParser(resolve_entities=False))
-        locks = {
-            str(entry.get(f"{_MANIFEST}full-path")): _lock(data)
-            for entry in manifest.iter(f"{_MANIFEST}file-entry")
-            if (data := entry.find(f"{_MANIFEST}encryption-data")) is not None
-        }
+        entries = manifest.iter(f"{_MANIFEST}file-entry")
+        found = ((one.get(f"{_MANIFEST}full-path"), one.find(f"{_MANIFEST}encryption-data")) for one in entries)
+        locks = {str(name): _lock(data) for name, data in found if data is not None}
     except _OPEN_DOCUMENT_ERRORS:  # It is damaged or not an OpenDocument file, which its reader reports.
         return {}
     return {} if {WHOLE, CONTENT}.isdisjoint(locks) else locks

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import anydoc
@@ -148,17 +147,13 @@ def _grid(table: Table) -> list[list[str]]:
 
     A cell that spans rows is repeated in each row; a cell that spans columns is marked (SPANNED).
     """
-    texts = [[_words(slot.cell) for slot in row] for row in table.grid]
+    texts = [[" ".join(_cell_text(slot.cell).split()) for slot in row] for row in table.grid]
     for number, row in enumerate(table.grid):
         for column, slot in enumerate(row):
             if slot.kind == "covered" and slot.origin_row is not None and slot.origin_col is not None:
                 below = slot.origin_col == column and slot.origin_row < number
                 texts[number][column] = texts[slot.origin_row][column] if below else SPANNED
     return texts
-
-
-def _words(cell: Cell | None) -> str:
-    return " ".join(_cell_text(cell).split())
 
 
 def _cell_text(cell: Cell | None) -> str:
@@ -248,27 +243,21 @@ def _whole(path: Path, name: str, media_type: str) -> Generator[Page, None, None
     elif media_type == kinds.ODS:
         content = read_content(path)
         sheets, extra_html = _sheet_numbers.open_document_sheets(content), table_annotations(path, content)
-    yield page(None, data, name, media_type, sheets=sheets, extra_html=extra_html)
+    yield page(data, name, media_type, sheets, extra_html)
 
 
 def _numbered(files: Iterator[tuple[bytes, str]], name: str, media_type: str) -> Generator[Page, None, None]:
     try:
         for number, (slide, extra_html) in enumerate(files, start=1):
-            yield page(number, slide, name, media_type, extra_html={"": extra_html})
+            yield replace(page(slide, name, media_type, extra_html={"": extra_html}), number=number)
     except _SLIDES_DAMAGED as error:
         raise packages.damaged(name, FORMATS[media_type][1], error) from error
 
 
 def page(
-    number: int | None,
-    data: bytes,
-    name: str,
-    media_type: str,
-    *,
-    sheets: Sheets | None = None,
-    extra_html: Mapping[str, str] = MappingProxyType({}),
+    data: bytes, name: str, media_type: str, sheets: Sheets | None = None, extra_html: Mapping[str, str] | None = None
 ) -> Page:
-    """Return the page of a file, or of one of its slides.
+    """Return the page of a file, or of one of its slides, without its number.
 
     `sheets` are those of a spreadsheet, `extra_html` is additional HTML (_Markup). Raises EncryptedDocument and
     UnreadableDocument.
@@ -279,18 +268,16 @@ def page(
     except anydoc.EncryptedError as error:
         raise encrypted.office_refusal(data, name) from error
     except anydoc.ResourceLimitError as error:
-        raise UnreadableDocument(
-            f"{name} was not read: unpacking it takes more than any document of its kind needs ({error}). "
-            "If it is genuine, save it as PDF and add that."
-        ) from error
+        why = f"{name} was not read: unpacking it takes more than any document of its kind needs ({error})."
+        raise UnreadableDocument(f"{why} If it is genuine, save it as PDF and add that.") from error
     except anydoc.ConvertError as error:
         raise packages.damaged(name, what, error) from error
-    markup = "".join(_Markup(media_type in SLIDES, sheets, extra_html).pieces(document))
-    marked = _with_markdown_headings(render(markup, name))
-    return replace(marked, number=number, unread=not marked.text.strip() and PICTURE in markup)
+    markup = "".join(_Markup(media_type in SLIDES, sheets, extra_html or {}).pieces(document))
+    marked = _mark_headings(render(markup, name))
+    return replace(marked, unread=not marked.text.strip() and PICTURE in markup)
 
 
-def _with_markdown_headings(page: Page) -> Page:
+def _mark_headings(page: Page) -> Page:
     """Return a page with Markdown's marks at its headings, which mark them if a part of the text is parsed again.
 
     `headings` then contains only those that are too deep for Markdown.

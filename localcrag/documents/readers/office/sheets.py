@@ -297,7 +297,7 @@ def _bands(grid: Iterable[GridRow]) -> Iterator[list[GridRow]]:
         if not _texts(line.cells):
             gap = True
             continue
-        if band and gap and not (_are_header(band) and not _is_header(line.cells)):
+        if band and gap and not (_is_header_band(band) and not _is_header(line.cells)):
             yield band
             band = []
         gap = False
@@ -306,7 +306,7 @@ def _bands(grid: Iterable[GridRow]) -> Iterator[list[GridRow]]:
         yield band
 
 
-def _are_header(band: Sequence[GridRow]) -> bool:
+def _is_header_band(band: Sequence[GridRow]) -> bool:
     rows = [line.cells for line in band if len(_texts(line.cells)) > 1]
     return 0 < len(rows) <= MOST_HEADER_ROWS and all(map(_is_header, rows))
 

@@ -67,9 +67,8 @@ def old_sheet_annotations(path: Path) -> dict[str, str]:
 def slide_annotations(parts: Mapping[str, bytes]) -> str:
     """Return the charts and comments of a slide as HTML; `parts` are the parts of its file."""
     known = {name: data for name, data in parts.items() if _SLIDE_PARTS.fullmatch(name)}
-    return "".join(
-        _part_annotations(f"ppt/slides/{one[1]}", known) for name in known if (one := _SLIDE.fullmatch(name))
-    )
+    slides = filter(None, map(_SLIDE.fullmatch, known))
+    return "".join(_part_annotations(f"ppt/slides/{slide[1]}", known) for slide in slides)
 
 
 def _part_annotations(part: str, parts: Mapping[str, bytes]) -> str:
@@ -134,10 +133,10 @@ def _text(elements: Iterable[Element]) -> str:
     return "".join(one.text or "" for one in elements)
 
 
-def _comment(on: str | None, author: str, text: str) -> str:
+def _comment(cell: str | None, author: str, text: str) -> str:
     author = " ".join(author.split())
     body = " ".join(text.split()).removeprefix(f"{author}:").strip()
-    return f"Comment{f' on {on}' if on else ''}{f' by {author}' if author else ''}: {body}"
+    return f"Comment{f' on {cell}' if cell else ''}{f' by {author}' if author else ''}: {body}"
 
 
 def _people(parts: Mapping[str, bytes]) -> dict[str, str]:
@@ -175,7 +174,7 @@ def old_slides(path: Path) -> tuple[int, Iterator[bytes]] | None:
             slides = _slides(stream, user)
             if not slides or len(slides) > MOST_SLIDES or len(slides) * path.stat().st_size > MOST_BYTES:
                 return None
-            places = dict(root.places(DOCUMENT, [at for slide in slides for at in slide]))
+            places = dict(root.file_offsets(DOCUMENT, [at for slide in slides for at in slide]))
             data = path.read_bytes()
             # No reader knows a record of type 0. Each slide's file gets the types of its own records back.
             silent = bytearray(data)
@@ -183,10 +182,10 @@ def old_slides(path: Path) -> tuple[int, Iterator[bytes]] | None:
                 silent[place] = 0
     except kinds.DamagedCompound:
         return None
-    return len(slides), _each_old_slide(data, bytes(silent), [[places[at] for at in slide] for slide in slides])
+    return len(slides), _old_slide_files(data, bytes(silent), [[places[at] for at in slide] for slide in slides])
 
 
-def _each_old_slide(data: bytes, silent: bytes, slides: list[list[int]]) -> Iterator[bytes]:
+def _old_slide_files(data: bytes, silent: bytes, slides: list[list[int]]) -> Iterator[bytes]:
     for own in slides:
         alone = bytearray(silent)
         for place in own:
@@ -271,11 +270,9 @@ POWERPOINT, OPEN_DOCUMENT = "ppt/presentation.xml", "content.xml"
 """Names of the parts that list the slides."""
 CHARTS = "ppt/charts/"
 _SLIDE_FOLDERS = ("ppt/slides/", "ppt/notesSlides/")
+_MAIN = ("http://schemas.openxmlformats.org/presentationml/2006/main", "http://purl.oclc.org/ooxml/presentationml/main")
 _SLIDE_TAGS = {
-    POWERPOINT: (
-        "{http://schemas.openxmlformats.org/presentationml/2006/main}sldId",
-        "{http://purl.oclc.org/ooxml/presentationml/main}sldId",
-    ),
+    POWERPOINT: tuple(f"{{{namespace}}}sldId" for namespace in _MAIN),
     OPEN_DOCUMENT: ("{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}page",),
 }
 """Elements that list a slide, by the part that they are in."""

@@ -48,7 +48,7 @@ class DrawingText:
     marked: dict[int, str] = field(default_factory=dict)
     below: list[str] = field(default_factory=list)
 
-    def in_place(self, markup: str) -> str:
+    def insert_into(self, markup: str) -> str:
         """Return the text as HTML, with the drawings in place of their marks and the rest below."""
         # Each drawing is inserted once, whatever marks a crafted file has.
         return _DRAWING_MARK.sub(lambda mark: self.marked.pop(int(mark[1]), ""), markup) + "".join(self.below)
@@ -62,9 +62,8 @@ def add_drawings(root: Element, targets: Mapping[str, str], parts: Mapping[str, 
     last: dict[Element, Element] = {}
     for number, drawing in enumerate(list(root.iter(f"{_W}drawing"))):
         if number >= MOST_DRAWINGS:
-            drawn.below.append(
-                f"<p>The document has more than {MOST_DRAWINGS:,} drawings; the others are not read.</p>"
-            )
+            note = f"The document has more than {MOST_DRAWINGS:,} drawings; the others are not read."
+            drawn.below.append(f"<p>{note}</p>")
             return
         paragraph, is_again, has_text_fallback = _drawing_context(drawing)
         if paragraph is None or paragraph.getparent() is None or is_again:
@@ -135,10 +134,7 @@ def _drawing_context(drawing: Element) -> tuple[Element | None, bool, bool]:
         elif around.tag == f"{_MC}Fallback":
             is_fallback = True
         elif around.tag == f"{_MC}AlternateContent":
-            fallback = around.find(f"{_MC}Fallback")
-            has_text_fallback = has_text_fallback or (
-                fallback is not None and next(fallback.iter(f"{_W}txbxContent"), None) is not None
-            )
+            has_text_fallback = has_text_fallback or around.find(f"{_MC}Fallback//{_W}txbxContent") is not None
     return paragraph, is_fallback, has_text_fallback
 
 
@@ -308,13 +304,11 @@ class _ListCounter:
 
 def _levels(abstract_list: Element) -> dict[int, tuple[int, bool]]:
     """Return for each level of a list the number with which it begins, and whether it has bullets instead."""
-    return {
-        _int(level, "ilvl"): (
-            _int(level.find(f"{_W}start"), "val", 1),
-            _value(level.find(f"{_W}numFmt"), "val") == "bullet",
-        )
-        for level in abstract_list.iter(f"{_W}lvl")
-    }
+    levels = {}
+    for level in abstract_list.iter(f"{_W}lvl"):
+        has_bullets = _value(level.find(f"{_W}numFmt"), "val") == "bullet"
+        levels[_int(level, "ilvl")] = (_int(level.find(f"{_W}start"), "val", 1), has_bullets)
+    return levels
 
 
 def _value(element: Element | None, name: str) -> str:
@@ -353,7 +347,7 @@ def _pages(path: Path, name: str) -> Generator[Page, None, None]:
         raise
     except Exception as error:  # mammoth passes on any error that a damaged part causes
         raise packages.damaged(name, WORD, error) from error
-    markup = drawn.in_place(_BACK_LINK.sub("", markup))
+    markup = drawn.insert_into(_BACK_LINK.sub("", markup))
     yield render(_LIST_MARK.sub(lambda mark: f'<li value="{mark[2]}">' if mark[1] else "", markup), name)
 
 
@@ -364,8 +358,8 @@ def _prepare_for_mammoth(path: Path) -> tuple[BytesIO, DrawingText]:
         parts = packages.read_parts(archive, WITH_TEXT)
         add_margin_boxes(parts, drawn)
 
-        def mended(part: zipfile.ZipInfo) -> bytes:
+        def readable(part: zipfile.ZipInfo) -> bytes:
             is_body = BODY.fullmatch(part.filename)
             return readable_part(part.filename, parts, drawn) if is_body else packages.read_part(archive, part)
 
-        return packages.packed((part, mended(part)) for part in archive.infolist()), drawn
+        return packages.packed((part, readable(part)) for part in archive.infolist()), drawn

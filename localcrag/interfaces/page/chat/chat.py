@@ -21,28 +21,11 @@ from localcrag.app.chats import AnswerJob
 from localcrag.interfaces.page import feedback, run_panel
 from localcrag.interfaces.page.chat.html import empty_chat, turn_html, turns_html
 from localcrag.interfaces.page.handlers import escaped_message
-from localcrag.interfaces.page.renderers import TEMPLATES
+from localcrag.interfaces.page.renderers import render
+from localcrag.records import events
 from localcrag.records.documents import Document
 from localcrag.records.enums import Preset
 from localcrag.records.errors import LocalcragError, UnknownRun
-from localcrag.records.events import (
-    AnswerPiece,
-    Condensed,
-    Decided,
-    Evaluated,
-    Event,
-    GradePiece,
-    PlainPromptCounted,
-    PointPiece,
-    QueryProposed,
-    Reconciled,
-    Refined,
-    Retried,
-    Retrieved,
-    RunStarted,
-    Searched,
-    StepStarted,
-)
 from localcrag.records.models import ModelState, short_name
 from localcrag.records.restriction import EVERYWHERE, Restriction, parent_folders
 from localcrag.records.run import Chat, ChatTurn, Run
@@ -57,15 +40,13 @@ class ConsentCard:
     def __init__(self) -> None:
         with gr.Column(visible=False, elem_id="lc-consent") as self.card:
             self.asks = gr.HTML(consent_question())
-            self.query = gr.Textbox(
-                label=_("The query, exactly as it is sent"), show_label=False, container=False, lines=1, max_lines=4,
-                elem_id="lc-consent-query",
-            )  # fmt: skip
+            plain: dict[str, Any] = {"show_label": False, "container": False, "lines": 1, "max_lines": 4}
+            label = _("The query, exactly as it is sent")
+            self.query = gr.Textbox(label=label, elem_id="lc-consent-query", **plain)
             with gr.Row(elem_id="lc-consent-buttons"):
-                self.send = gr.Button(
-                    _("Search the web"), variant="primary", size="sm", min_width=120, elem_id="lc-consent-send"
-                )
-                self.refuse = gr.Button(_("Not this time"), size="sm", min_width=120, elem_id="lc-consent-refuse")
+                small: dict[str, Any] = {"size": "sm", "min_width": 120}
+                self.send = gr.Button(_("Search the web"), variant="primary", elem_id="lc-consent-send", **small)
+                self.refuse = gr.Button(_("Not this time"), elem_id="lc-consent-refuse", **small)
         self.outputs = [self.card, self.query]
 
 
@@ -100,24 +81,16 @@ class Scope:
 def scope_html(restriction: Restriction, documents: Sequence[Document], *, form: bool = False) -> str:
     """Return the line, with its `form` if it is open; `documents` are all documents of the collection."""
     folders = _sorted(folder for one in documents for name in one.names for folder in parent_folders(name))
-    offered = (
-        ("folders", _("Folders"), folders),
-        ("tags", _("Tags"), _sorted(tag for one in documents for tag in one.tags)),
-        ("kinds", _("Kinds"), _sorted(one.kind for one in documents)),
-    )
+    tags, kinds = _sorted(tag for one in documents for tag in one.tags), _sorted(one.kind for one in documents)
+    offered = (("folders", _("Folders"), folders), ("tags", _("Tags"), tags), ("kinds", _("Kinds"), kinds))
     lists = {"documents": (_("Documents"), list(restriction.documents))}
     for name, label, there in offered:
         # Values that are chosen are offered even if no document has them any more: else they could not be unchecked.
         lists[name] = label, [*dict.fromkeys([*getattr(restriction, name), *there[:MAX_OFFERED]])]
-    return TEMPLATES.get_template("chat/scope.html").render(
-        restriction=restriction,
-        words=restriction.in_words(),
-        chosen={name: set(getattr(restriction, name)) for name in lists},
-        number=sum(restriction.allows(one) for one in documents),
-        of=len(documents),
-        form=form,
-        lists=lists,
-    )
+    chosen = {name: set(getattr(restriction, name)) for name in lists}
+    counts = {"number": sum(restriction.allows(one) for one in documents), "of": len(documents)}
+    shown = {"restriction": restriction, "words": restriction.in_words(), "form": form}
+    return render("chat/scope.html", chosen=chosen, lists=lists, **counts, **shown)
 
 
 def unrestricted_line() -> str:
@@ -165,13 +138,10 @@ class ChatColumn:
                 lines=1, max_lines=6, container=False, autofocus=True,
             )  # fmt: skip
             with gr.Row(elem_id="lc-ask-with"):
-                narrow: dict[str, Any] = {"filterable": False, "container": False, "min_width": 0}
-                self.preset = gr.Dropdown(
-                    preset_choices(), value="", label=_("Preset"), elem_id="lc-chat-preset", **narrow
-                )
-                self.llm = gr.Dropdown(
-                    llm_choices(assembly), value="", label=_("Language model"), elem_id="lc-chat-llm", **narrow
-                )
+                narrow: dict[str, Any] = {"value": "", "filterable": False, "container": False, "min_width": 0}
+                self.preset = gr.Dropdown(preset_choices(), label=_("Preset"), elem_id="lc-chat-preset", **narrow)
+                llms, label = llm_choices(assembly), _("Language model")
+                self.llm = gr.Dropdown(llms, label=label, elem_id="lc-chat-llm", **narrow)
                 small: dict[str, Any] = {"size": "sm", "min_width": 0}
                 self.new = gr.Button(_("New chat"), elem_id="lc-new", **small)
                 self.send = gr.Button(_("Ask"), variant="primary", elem_id="lc-send", **small)
@@ -198,13 +168,9 @@ class View:
 
     def values(self) -> tuple[Any, ...]:
         """Return the values for the components of `ChatColumn.outputs`."""
-        return (
-            str(self.chat_id or ""),
-            *(gr.skip() if value is None else value for value in (self.log, self.live, self.panel)),
-            gr.update(visible=not self.busy),
-            gr.update(visible=self.busy),
-            *card_values(self.proposed),
-        )
+        shown = (gr.skip() if value is None else value for value in (self.log, self.live, self.panel))
+        buttons = gr.update(visible=not self.busy), gr.update(visible=self.busy)
+        return str(self.chat_id or ""), *shown, *buttons, *card_values(self.proposed)
 
 
 def preset_choices() -> list[tuple[str, str]]:
@@ -219,11 +185,8 @@ def preset_name(preset: Preset) -> str:
 
 def llm_choices(assembly: Assembly) -> list[tuple[str, str]]:
     """Return the installed language models, as label and value; the first is the model in the settings."""
-    there = [model.name for model in assembly.library.language_models(ModelState.PRESENT)]
-    return [
-        (_("%(name)s (settings)", name=short_name(assembly.settings.llm)), ""),
-        *((short_name(name), name) for name in there),
-    ]
+    there = [(short_name(model.name), model.name) for model in assembly.library.language_models(ModelState.PRESENT)]
+    return [(_("%(name)s (settings)", name=short_name(assembly.settings.llm)), ""), *there]
 
 
 def available_choices(assembly: Assembly, shown: Chat | None = None) -> tuple[list[str], list[tuple[str, str]]]:
@@ -241,14 +204,10 @@ def opened_view(assembly: Assembly, chat_id: int | None, answering: AnswerJob | 
 
     With `whole`, all finished turns are shown, otherwise the newest ones.
     """
-    turns = _finished_turns(assembly, chat_id, answering)
-    return View(
-        chat_id=chat_id,
-        log=_render_log(assembly, turns, whole=whole, empty=answering is None),
-        live=turn_html(answering.turn, None, busy=_(LOADING)) if answering else "",
-        panel=last_panel(assembly, turns),
-        busy=answering is not None,
-    )
+    turns, busy = _finished_turns(assembly, chat_id, answering), answering is not None
+    log = _render_log(assembly, turns, whole=whole, empty=not busy)
+    live = turn_html(answering.turn, None, busy=_(LOADING)) if answering else ""
+    return View(chat_id=chat_id, log=log, live=live, panel=last_panel(assembly, turns), busy=busy)
 
 
 def log_html(assembly: Assembly, chat_id: int | None, answering: AnswerJob | None, *, whole: bool) -> str:
@@ -264,20 +223,15 @@ def follow_answer(assembly: Assembly, answering: AnswerJob, whole: Callable[[], 
     run: Run | None = None
     busy, waiting, chat_id = _(LOADING), None, answering.chat_id
     try:
-        for events in answering.job.follow():
+        for batch in answering.job.follow():
             panel = False
-            for happened in events:
+            for happened in batch:
                 run, event = happened.run, happened.event
                 busy = activity(event) or busy
                 panel = panel or changes_panel(event)
-                waiting = event.query if isinstance(event, QueryProposed) else None
-            yield View(
-                chat_id=chat_id,
-                live=turn_html(answering.turn, run, busy=busy),
-                panel=run_panel.panel(run, busy) if panel else None,
-                busy=True,
-                proposed=waiting,
-            )
+                waiting = event.query if isinstance(event, events.QueryProposed) else None
+            live, shown = turn_html(answering.turn, run, busy=busy), run_panel.panel(run, busy) if panel else None
+            yield View(chat_id=chat_id, live=live, panel=shown, busy=True, proposed=waiting)
     except LocalcragError as error:
         gr.Warning(escaped_message(error), duration=None, title=_("This did not work"))
     turns = assembly.chats.turns(chat_id)
@@ -289,21 +243,24 @@ def follow_answer(assembly: Assembly, answering: AnswerJob, whole: Callable[[], 
     yield View(chat_id=chat_id, log=_render_log(assembly, turns, whole=whole()), live="", panel=shown)
 
 
-def activity(event: Event) -> str | None:
+_TEXT_PIECES = (events.AnswerPiece, events.GradePiece, events.PointPiece)
+_FOUND = (events.Condensed, events.Retrieved, events.Retried, events.Searched, events.Evaluated)
+_STEPS_DONE = (*_FOUND, events.Decided, events.Refined, events.Reconciled)
+
+
+def activity(event: events.Event) -> str | None:
     """Return the activity that an event begins, in words; None if the activity does not change."""
     match event:
-        case StepStarted(detail=detail):
+        case events.StepStarted(detail=detail):
             return detail
-        case QueryProposed():
+        case events.QueryProposed():
             return _("waiting for your consent")
-        case Condensed() | Retrieved() | Retried() | Searched() | Evaluated() | Decided() | Refined() | Reconciled():
-            return _(WORKING)
-    return None
+    return _(WORKING) if isinstance(event, _STEPS_DONE) else None
 
 
-def changes_panel(event: Event) -> bool:
+def changes_panel(event: events.Event) -> bool:
     """Return whether an event changes the panel. Pieces of text do not, because there are many per second."""
-    return not isinstance(event, AnswerPiece | GradePiece | PointPiece | PlainPromptCounted | RunStarted)
+    return not isinstance(event, (*_TEXT_PIECES, events.PlainPromptCounted, events.RunStarted))
 
 
 def last_panel(assembly: Assembly, turns: list[ChatTurn]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from localcrag.interfaces.page.handlers import (
     release_buttons,
     session,
 )
-from localcrag.interfaces.page.renderers import TEMPLATES
+from localcrag.interfaces.page.renderers import render
 from localcrag.records.enums import Preset
 from localcrag.records.restriction import EVERYWHERE, Restriction
 from localcrag.records.run import Chat
@@ -45,7 +45,7 @@ class ChatComponents:
     column: ChatColumn
     panel: gr.HTML
     chats: gr.HTML
-    left: gr.HTML
+    status_line: gr.HTML
     export: gr.HTML
     collection: gr.Dropdown
     listing: gr.HTML
@@ -70,10 +70,9 @@ class ChatEvents:
     accepts no second event of a kind while the first is running, and the user may want to ask in another chat.
     """
 
-    def __init__(self, assembly: Assembly, at: ChatComponents) -> None:
-        self._assembly, self.at = assembly, at
+    def __init__(self, assembly: Assembly, ui: ChatComponents) -> None:
+        self._assembly, self.ui = assembly, ui
         self.conversations = Conversations(assembly.chats, assembly.ask_in_chat, assembly.models.any_unloaded)
-        self.choices = ChatChoices(assembly, at.column, at.collection)
         self._shown: Tabs[_Shown] = Tabs()
 
     def close(self) -> None:
@@ -82,55 +81,61 @@ class ChatEvents:
 
     def wire(self, page: gr.Blocks) -> None:
         """Connect the components."""
-        at = self.at
-        column, outputs = at.column, at.column.outputs(at.panel)
-        begins: set[Any] = {column.where, at.collection, column.preset, column.llm, column.scope.chosen}
-        chosen = [at.collection, column.preset, column.llm]
+        ui = self.ui
+        column, outputs = ui.column, ui.column.outputs(ui.panel)
+        begins: set[Any] = {column.where, ui.collection, column.preset, column.llm, column.scope.chosen}
+        chosen = [ui.collection, column.preset, column.llm]
         asks = [
             gr.on([column.send.click, column.question.submit], self.ask, {column.question, *begins},
                   [*outputs, column.question], **EXCLUSIVE),
             column.log.submit(self.ask_again, begins, outputs, **EXCLUSIVE),
-            at.panel.retry(self.ask_selection, [column.where], outputs, **EXCLUSIVE),
+            ui.panel.retry(self.ask_selection, [column.where], outputs, **EXCLUSIVE),
         ]  # fmt: skip
         each = {**QUEUED, **EXCLUSIVE}
         opens = gr.on(
-            [at.chats.select, column.where.select], self.open, None, [*outputs, *chosen, *column.scope.outputs], **each
+            [ui.chats.select, column.where.select], self.open, None, [*outputs, *chosen, *column.scope.outputs], **each
         )
         for event in (*asks, opens):
-            event.success(self.follow, None, outputs, **PARALLEL).then(self.left, None, [at.left], **QUEUED)
+            followed = event.success(self.follow, None, outputs, **PARALLEL)
+            followed.then(self.status_line, None, [ui.status_line], **QUEUED)
         for event in asks:
-            event.success(self.listed, [at.collection], [at.chats], **QUEUED)
-        column.log.input(self.like, [column.where], [column.log, at.panel], **each)
-        release_buttons(column.log.option_select(self.show_version, [column.where], [column.log, at.panel], **each))
-        release_buttons(column.log.expand(self.earlier, [column.where], [column.log], **EXCLUSIVE))
-        column.log.select(feedback.open_run(self._assembly), None, [at.panel], **QUEUED)
+            event.success(self.listed, [ui.collection], [ui.chats], **QUEUED)
+        column.log.input(self.rate_answer, [column.where], [column.log, ui.panel], **each)
+        release_buttons(column.log.option_select(self.show_version, [column.where], [column.log, ui.panel], **each))
+        release_buttons(column.log.expand(self.show_earlier, [column.where], [column.log], **EXCLUSIVE))
+        column.log.select(feedback.open_run(self._assembly), None, [ui.panel], **QUEUED)
         column.stop.click(self.stop, [column.where], None, **PARALLEL)
         column.new.click(self.new_chat, None, outputs, **each)
-        card = column.consent
-        gr.on([card.send.click, card.query.submit], self.say, [column.where, card.query], card.outputs, **PARALLEL)
-        card.refuse.click(self.say, [column.where], card.outputs, **PARALLEL)
-        self.choices.wire(at.listing)
-        self.leaves(at.collection.input)
-        at.chats.submit(self.rename, [at.collection], [at.chats], **QUEUED)
-        at.chats.delete(self.delete, [column.where, at.collection], [*outputs, at.chats], **each)
-        at.chats.input(self.search, [at.collection], [at.chats], **QUEUED)
-        at.chats.download(self.export, None, [at.export], **QUEUED)
+        card, sent = column.consent, [column.where, column.consent.query]
+        gr.on([card.send.click, card.query.submit], self.answer_consent, sent, card.outputs, **PARALLEL)
+        card.refuse.click(self.answer_consent, [column.where], card.outputs, **PARALLEL)
+        options = [column.where, column.preset, column.llm]
+        gr.on([column.preset.input, column.llm.input], self.choose_options, options, None, **LATEST)
+        line, shown = column.scope.line, [column.where, ui.collection]
+        line.expand(self.unfold, [ui.collection, column.scope.chosen], [line], **QUEUED)
+        line.select(self.restrict, shown, column.scope.outputs, **QUEUED)
+        ui.listing.apply(self.restrict_to_listed, shown, column.scope.outputs, **QUEUED)
+        self.leave_chat_on(ui.collection.input)
+        ui.chats.submit(self.rename, [ui.collection], [ui.chats], **QUEUED)
+        ui.chats.delete(self.delete, [column.where, ui.collection], [*outputs, ui.chats], **each)
+        ui.chats.input(self.search, [ui.collection], [ui.chats], **QUEUED)
+        ui.chats.download(self.export, None, [ui.export], **QUEUED)
         # Use `change`, not `input`: opening a chat also chooses its collection.
-        at.collection.change(self.listed, [at.collection], [at.chats], **LATEST)
-        page.load(self.listed, [at.collection], [at.chats], **PRIVATE)
-        page.load(self.left, None, [at.left], **PRIVATE)
-        at.left.focus(self.left, None, [at.left], **LATEST)
+        ui.collection.change(self.listed, [ui.collection], [ui.chats], **LATEST)
+        page.load(self.listed, [ui.collection], [ui.chats], **PRIVATE)
+        page.load(self.status_line, None, [ui.status_line], **PRIVATE)
+        ui.status_line.focus(self.status_line, None, [ui.status_line], **LATEST)
 
-    def leaves(self, *events: Any) -> None:
+    def leave_chat_on(self, *events: Any) -> None:
         """Leave the shown chat when one of these events chooses a collection other than the chat's own."""
-        column, at = self.at.column, self.at
-        outputs = [*column.outputs(at.panel), *column.scope.outputs]
+        column, ui = self.ui.column, self.ui
+        outputs = [*column.outputs(ui.panel), *column.scope.outputs]
         for event in events:
-            event(self.choose_collection, [column.where, at.collection], outputs, **{**LATEST, **EXCLUSIVE})
+            event(self.choose_collection, [column.where, ui.collection], outputs, **{**LATEST, **EXCLUSIVE})
 
     def ask(self, inputs: InputValues, request: gr.Request) -> Values:
         """Ask the question in the box, in this chat or in a new one."""
-        text = str(inputs[self.at.column.question]).strip()
+        text = str(inputs[self.ui.column.question]).strip()
         if not text:
             return *self._unchanged(), gr.skip()
         chat_id = self._chat(inputs, request, follow_up=True)
@@ -172,13 +177,10 @@ class ChatEvents:
             return *self._show(None, request), *kept
         # Another tab may have created or deleted the chat's collection or model, so they are always among the choices.
         collections, llms = chat.available_choices(self._assembly, opened)
-        return (
-            *self._show(opened.id, request),
-            gr.update(choices=collections, value=opened.collection),
-            opened.preset or "",
-            gr.update(choices=llms, value=opened.llm or ""),
-            *chat.scope_values(self._assembly, opened.collection, opened.restriction),
-        )
+        collection = gr.update(choices=collections, value=opened.collection)
+        chosen = collection, opened.preset or "", gr.update(choices=llms, value=opened.llm or "")
+        scope = chat.scope_values(self._assembly, opened.collection, opened.restriction)
+        return *self._show(opened.id, request), *chosen, *scope
 
     def follow(self, request: gr.Request) -> Iterator[Values]:
         """Show the answer that was in progress when the tab opened the chat, until it ends or the tab leaves the chat.
@@ -209,8 +211,7 @@ class ChatEvents:
         # Gradio also reports a dropdown's value when it loses the focus.
         if shown and shown.collection == collection:
             return *self._unchanged(), gr.skip(), gr.skip()
-        everywhere = chat.scope_values(self._assembly, collection, EVERYWHERE)
-        return *self._show(None, request), *everywhere
+        return *self._show(None, request), *chat.scope_values(self._assembly, collection, EVERYWHERE)
 
     def new_chat(self, request: gr.Request) -> Values:
         """Leave the shown chat, so that the next question begins a new one."""
@@ -221,19 +222,19 @@ class ChatEvents:
         if answering := self._answering(where):
             answering.stop()
 
-    def say(self, where: str, query: str | None = None) -> Values:
+    def answer_consent(self, where: str, query: str | None = None) -> Values:
         """Send the query to the web, as the person has left it; without one, send nothing."""
         if answering := self._answering(where):
             answering.consent.say(query)
         return card_values(None)
 
-    def earlier(self, where: str, request: gr.Request) -> Any:
+    def show_earlier(self, where: str, request: gr.Request) -> Any:
         """Show all turns of a chat, now and after each answer."""
         if shown := self._shown.get(session(request)):
             shown.whole = True
         return self.log(where, request)
 
-    def like(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
+    def rate_answer(self, where: str, event: gr.EventData, request: gr.Request) -> Values:
         """Label an answer as good or bad, and show its run in the panel."""
         run_id = str(event.run_id)
         self._assembly.learning.label(run_id, LabelKind.ANSWER, good=VERDICTS[event.good])
@@ -265,10 +266,10 @@ class ChatEvents:
         words = str(event.words)
         return renderers.chats(self._assembly.chats.chats(words), collection, words)
 
-    def left(self) -> str:
+    def status_line(self) -> str:
         """Return the line on what has left this computer, and whether the models are unloaded."""
         away, line = self._assembly.models.any_unloaded(), egress.summary_line(self._assembly.egress.summary())
-        return TEMPLATES.get_template("documents/unloaded.html").render(line=line, away=away)
+        return render("documents/unloaded.html", line=line, away=away)
 
     def rename(self, collection: str, event: gr.EventData) -> str:
         """Give a chat another title."""
@@ -294,9 +295,9 @@ class ChatEvents:
 
     def _chat(self, inputs: InputValues, request: gr.Request, *, follow_up: bool) -> int:
         """Return the number of the chat to ask in: the one that is shown or about to be shown, or a new one."""
-        column = self.at.column
+        column = self.ui.column
         if there := chat_number(inputs[column.where]):
-            shown, wanted = self._chats().get(there), inputs.get(self.at.collection)
+            shown, wanted = self._chats().get(there), inputs.get(self.ui.collection)
             offered = self._assembly.collections.offered()
             # The question may arrive before the event that leaves the shown chat for a collection that was just chosen.
             if not (follow_up and shown and shown.collection != wanted and wanted in offered):
@@ -306,8 +307,7 @@ class ChatEvents:
             return named
         preset, llm = parse_preset(inputs[column.preset]), inputs[column.llm] or None
         within = chat.read_scope(inputs[column.scope.chosen])
-        begin = self._assembly.chats.begin
-        return begin(inputs[self.at.collection], preset=preset, llm=llm, restriction=within).id
+        return self._assembly.chats.begin(inputs[self.ui.collection], preset=preset, llm=llm, restriction=within).id
 
     def _chats(self) -> dict[int, Chat]:
         return {one.id: one for one in self._assembly.chats.chats()}
@@ -319,14 +319,13 @@ class ChatEvents:
     def _unchanged(self) -> Values:
         # Gradio empties the outputs of a generator that ends without a value, so `follow` yields this once even without
         # an answer.
-        return (gr.skip(),) * len(self.at.column.outputs(self.at.panel))
+        return (gr.skip(),) * len(self.ui.column.outputs(self.ui.panel))
 
     def _show(self, chat_id: int | None, request: gr.Request) -> Values:
         tab = session(request)
         answering = self.conversations.answering(chat_id) if chat_id else None
         before = self._shown.get(tab)
-        whole = bool(before and before.whole and before.chat_id == chat_id)
-        shown = _Shown(chat_id, answering, whole)
+        shown = _Shown(chat_id, answering, bool(before and before.whole and before.chat_id == chat_id))
         self._shown.put(tab, shown)
         return self._opened(shown)
 
@@ -340,27 +339,10 @@ class ChatEvents:
     def _opened(self, shown: _Shown) -> Values:
         return chat.opened_view(self._assembly, shown.chat_id, shown.answering, whole=shown.whole).values()
 
-
-class ChatChoices:
-    """Event handlers for a chat's choices: its preset, language model, and documents."""
-
-    def __init__(self, assembly: Assembly, column: ChatColumn, collection: gr.Dropdown) -> None:
-        self._assembly, self._column, self._collection = assembly, column, collection
-
-    def wire(self, listing: gr.HTML) -> None:
-        """Connect the components, and the button of the `listing` that restricts questions to chosen documents."""
-        column, collection = self._column, self._collection
-        line, outputs, shown = column.scope.line, column.scope.outputs, [column.where, collection]
-        chosen = [column.where, column.preset, column.llm]
-        gr.on([column.preset.input, column.llm.input], self.choose, chosen, None, **LATEST)
-        line.expand(self.unfold, [collection, column.scope.chosen], [line], **QUEUED)
-        line.select(self.restrict, shown, outputs, **QUEUED)
-        listing.apply(self.only, shown, outputs, **QUEUED)
-
-    def choose(self, where: str, preset: str, llm: str) -> None:
+    def choose_options(self, where: str, preset: str, llm: str) -> None:
         """Save another preset or language model for a chat's next questions."""
-        chat_id, store = chat_number(where), self._assembly.chats
-        if chat_id:
+        store = self._assembly.chats
+        if chat_id := chat_number(where):
             now = store.chat(chat_id)
             then = replace(now, preset=parse_preset(preset), llm=llm or None)
             # Gradio also reports a dropdown's value when it loses the focus.
@@ -373,18 +355,17 @@ class ChatChoices:
 
     def restrict(self, where: str, collection: str, event: gr.EventData) -> tuple[str, str]:
         """Restrict a chat's next questions to the documents that the form describes."""
-        plain = {
-            name: getattr(event, name, None) for name in ("documents", "folders", "tags", "kinds", "since", "until")
-        }
-        return self._put(where, collection, lambda: Restriction.of(plain))
+        names = ("documents", "folders", "tags", "kinds", "since", "until")
+        plain = {name: getattr(event, name, None) for name in names}
+        return self._save_restriction(where, collection, Restriction.of(plain))
 
-    def only(self, where: str, collection: str, event: gr.EventData) -> tuple[str, str]:
+    def restrict_to_listed(self, where: str, collection: str, event: gr.EventData) -> tuple[str, str]:
         """Restrict a chat's next questions to the documents chosen in the list."""
-        return self._put(where, collection, lambda: Restriction(documents=tuple(map(str, event.names))))
+        return self._save_restriction(where, collection, Restriction(documents=tuple(map(str, event.names))))
 
-    def _put(self, where: str, collection: str, make: Callable[[], Restriction]) -> tuple[str, str]:
-        restriction, store, chat_id = make(), self._assembly.chats, chat_number(where)
-        if chat_id:
+    def _save_restriction(self, where: str, collection: str, restriction: Restriction) -> tuple[str, str]:
+        store = self._assembly.chats
+        if chat_id := chat_number(where):
             store.change(replace(store.chat(chat_id), restriction=restriction))
         return chat.scope_values(self._assembly, collection, restriction)
 

@@ -24,7 +24,7 @@ from mdit_py_plugins.dollarmath import dollarmath_plugin
 from localcrag.app import samples
 from localcrag.app.assembly import Assembly
 from localcrag.app.egress import may_leave, outgoing
-from localcrag.interfaces.page.renderers import TEMPLATES, or_message
+from localcrag.interfaces.page.renderers import or_message, render
 from localcrag.records.enums import Action, Origin, Skill
 from localcrag.records.models import ModelState
 from localcrag.records.passages import Evidence, Source
@@ -48,10 +48,10 @@ _ATTRIBUTES = frozenset(
 )
 
 
-def mathml(formula: str, *, block: bool) -> Markup:
+def mathml(formula: str, options: Mapping[str, Any]) -> Markup:
     """Return a formula as MathML; if it cannot be converted, return its source as code."""
-    source = formula.strip()
-    if len(source) <= MAX_FORMULA and (made := _converted(source, "block" if block else "inline")) is not None:
+    source, display = formula.strip(), "block" if options["display_mode"] else "inline"
+    if len(source) <= MAX_FORMULA and (made := _converted(source, display)) is not None:
         return made
     return Markup("<code>{}</code>").format(escape(source))
 
@@ -98,15 +98,11 @@ def _reader() -> MarkdownIt:
     reader = MarkdownIt("commonmark", {"html": False}).enable("table")
     # Addresses stay text, no picture is fetched, and HTML is escaped.
     reader.disable(["link", "image", "autolink", "reference", "html_inline", "html_block"])
-    reader.use(dollarmath_plugin, allow_digits=False, allow_space=False, renderer=_formula)
+    reader.use(dollarmath_plugin, allow_digits=False, allow_space=False, renderer=mathml)
     reader.core.ruler.after("inline", "citations", _split_citations)
     reader.add_render_rule("citation", _write_citation)
     reader.add_render_rule("note", _write_note)
     return reader
-
-
-def _formula(source: str, options: Mapping[str, Any]) -> str:
-    return mathml(source, block=bool(options["display_mode"]))
 
 
 def _split_citations(state: StateCore) -> None:
@@ -138,14 +134,9 @@ def _write_citation(_: Any, tokens: list[Any], at: int, options: Any, about: Map
     piece: Evidence = about["known"][number]
     source: Source = about["sources"][piece.source]
     run_id, where = about["run"].run_id, _evidence_place(piece, source)
-    return _CHIP.format(
-        run=run_id,
-        n=number,
-        place=where,
-        text=piece.text,
-        source=json.dumps({"run_id": run_id, "n": number}),
-        label=gettext("Source %(number)s: %(place)s", number=number, place=where),
-    )
+    shown = json.dumps({"run_id": run_id, "n": number})
+    label = gettext("Source %(number)s: %(place)s", number=number, place=where)
+    return _CHIP.format(run=run_id, n=number, place=where, text=piece.text, source=shown, label=label)
 
 
 def _evidence_place(piece: Evidence, source: Source) -> str:
@@ -162,8 +153,7 @@ def _write_note(_: Any, tokens: list[Any], at: int, options: Any, about: Mapping
     # letters and digits are compared, since Markdown has changed the rest.
     supports = [one for one in (run.support if run else ()) if one.backing is _NOTES[note]]
     ends = (one.why for one in supports if before.endswith(_letters(_CITATION.sub("", one.sentence))))
-    why = next(ends, "")
-    return _MARK.format(backing=_NOTES[note].value, note=gettext(note), why=why)
+    return _MARK.format(backing=_NOTES[note].value, note=gettext(note), why=next(ends, ""))
 
 
 def _letters(text: str) -> str:
@@ -183,7 +173,8 @@ def empty_chat(assembly: Assembly) -> str:
     counts = {name: len(assembly.collections.documents(name)) for name in own}
     llm = assembly.settings.llm
     missing = assembly.library.language_models(ModelState.MISSING)
-    return TEMPLATES.get_template("chat/empty_chat.html").render(
+    return render(
+        "chat/empty_chat.html",
         documents=bool(elsewhere) or any(counts.values()),
         samples=counts.get(samples.COLLECTION, 0),
         sample_documents=len(list(samples.DOCUMENTS.iterdir())),
@@ -213,9 +204,9 @@ def turn_html(turn: ChatTurn, run: Run | None, *, labels: bool | None = None, bu
     """Return a turn; `labels` is the user's label of its answer, `busy` the current activity while it is answered."""
     written = run.answer if run and turn.state is TurnState.ASKED else turn.answer
     return Markup(  # noqa: S704 - the templates escape
-        TEMPLATES.get_template("chat/turn.html").render(
+        render(
+            "chat/turn.html",
             turn=turn,
-            state=turn.state.value,
             live=busy is not None,
             busy=busy,
             action=run.action if run else None,
@@ -254,7 +245,7 @@ def turns_html(
 
     `runs`, and the labels of their answers (`labels`), are keyed by run id.
     """
-    before = TEMPLATES.get_template("chat/earlier_turns.html").render(number=earlier) if earlier else ""
+    before = render("chat/earlier_turns.html", number=earlier) if earlier else ""
     return Markup(before) + Markup("").join(  # noqa: S704 - the templates escape
         turn_html(turn, runs.get(turn.run_id or ""), labels=labels.get(turn.run_id or "")) for turn in turns
     )

@@ -29,7 +29,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from localcrag.app.web_search import SlidingMinuteLimit
 from localcrag.interfaces.api import middleware
 from localcrag.interfaces.page.handlers import DownloadFiles
-from localcrag.interfaces.page.server.handoff import DownloadRoute, HandoffRoute, Take
+from localcrag.interfaces.page.server.handoff import DownloadRoute, HandleHandOver, HandoffRoute
 
 
 def all_uploaded(payload: Any, uploads: Path) -> bool:
@@ -116,19 +116,15 @@ class RequestBodies:
 
     async def _click(self, scope: Scope, receive: Receive, send: Send, most: int) -> None:
         body = middleware.IncomingBody(receive, self.now, most)
-        await middleware.forward_buffered(body, self.app, scope, send, wording=gradio_refusal, refused=self._refused)
+        await middleware.forward_buffered(body, self.app, scope, send, wording=gradio_refusal, check=self._refused)
 
     def _refused(self, payload: bytes) -> middleware.Refusal | None:
         try:
-            content = json.loads(payload)
-            ours = all_uploaded(content, self.uploads)
+            if all_uploaded(json.loads(payload), self.uploads):
+                return None
         except (ValueError, RecursionError):
             return MALFORMED
-        return (
-            None
-            if ours
-            else middleware.Refusal(400, "The request names a file that was not uploaded. Drop the file once more.")
-        )
+        return middleware.Refusal(400, "The request names a file that was not uploaded. Drop the file once more.")
 
     async def _upload(self, scope: Scope, receive: Receive, send: Send) -> None:
         room = min(MAX_UPLOAD, max(shutil.disk_usage(self.uploads.parent).free - MIN_FREE, 0))
@@ -146,22 +142,22 @@ class RequestBodies:
         # client, its response is dropped, and the refusal is sent instead.
         started = False
 
-        async def watched() -> Message:
-            if body.whole:
+        async def receive_watched() -> Message:
+            if body.complete:
                 return await receive()
-            piece = await body.piece()
-            if body.refusal or body.gone:
+            piece = await body.next_piece()
+            if body.refusal or body.closed:
                 return {"type": "http.disconnect"}
-            return {"type": "http.request", "body": piece, "more_body": not body.whole}
+            return {"type": "http.request", "body": piece, "more_body": not body.complete}
 
-        async def unless_refused(message: Message) -> None:
+        async def send_unless_refused(message: Message) -> None:
             nonlocal started
             if not body.refusal:
                 started = True
                 await send(message)
 
         try:
-            await self.app(scope, watched, unless_refused)
+            await self.app(scope, receive_watched, send_unless_refused)
         except Exception:
             if not body.refusal:
                 raise
@@ -170,12 +166,8 @@ class RequestBodies:
 
 
 def _rate_limited(left: float) -> middleware.Refusal:
-    seconds = math.ceil(left)
-    return middleware.Refusal(
-        429,
-        f"More than {UPLOADS_PER_MINUTE} uploads came within a minute. Drop the files again in {seconds} s.",
-        retry_after=seconds,
-    )
+    seconds, why = math.ceil(left), f"More than {UPLOADS_PER_MINUTE} uploads came within a minute."
+    return middleware.Refusal(429, f"{why} Drop the files again in {seconds} s.", retry_after=seconds)
 
 
 # Previews for social networks, whose pictures are on other hosts, and a web app manifest that does not exist.
@@ -214,30 +206,22 @@ class IndexPage:
             return
         # Over loopback, compression only costs time; besides, the page must be readable here to be changed.
         headers = [(name, value) for name, value in scope["headers"] if name.lower() != b"accept-encoding"]
-        page = _Page(send) if scope["path"] == "/" and scope["method"] == "GET" else None
-        await self.app({**scope, "headers": headers}, receive, page.take if page else send)
+        is_page = scope["path"] == "/" and scope["method"] == "GET"
+        messages: list[Message] = []
 
+        async def collect(message: Message) -> None:
+            messages.append(message)
+            if message["type"] == "http.response.start" or message.get("more_body"):
+                return
+            start, nonce = messages[0], secrets.token_urlsafe(24)
+            body = clean_page(b"".join(one.get("body", b"") for one in messages[1:]), nonce)
+            response_headers = MutableHeaders(scope=start)
+            response_headers["content-length"] = str(len(body))
+            response_headers["content-security-policy"] = middleware.content_security_policy(nonce)
+            await send(start)
+            await send({"type": "http.response.body", "body": body})
 
-@dataclass(slots=True)
-class _Page:
-    send: Send
-    start: Message = field(default_factory=dict)
-    parts: list[bytes] = field(default_factory=list)
-
-    async def take(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.start = message
-            return
-        self.parts.append(message.get("body", b""))
-        if message.get("more_body"):
-            return
-        nonce = secrets.token_urlsafe(24)
-        body = clean_page(b"".join(self.parts), nonce)
-        headers = MutableHeaders(scope=self.start)
-        headers["content-length"] = str(len(body))
-        headers["content-security-policy"] = middleware.content_security_policy(nonce)
-        await self.send(self.start)
-        await self.send({"type": "http.response.body", "body": body})
+        await self.app({**scope, "headers": headers}, receive, collect if is_page else send)
 
 
 OPEN = middleware.addresses(
@@ -266,38 +250,31 @@ Gradio has about seventy addresses (proxies, files, recordings, sharing, editing
 localcrag does not need are closed, so that their bugs cannot be reached.
 """
 
-Inner = Callable[[ASGIApp], ASGIApp]
 Lifespan = Callable[[FastAPI], AbstractAsyncContextManager[None]]
 
 
-def with_access_checks(app: ASGIApp, port: int, uploads: Path, inner: Inner = IndexPage) -> ASGIApp:
-    """Return the app behind its access checks; `inner` wraps the app directly, inside all other checks."""
-    inside = RequestBodies(inner(app), uploads)
-    return middleware.ResponseHeaders(
-        middleware.AccessChecks(
-            app=inside, port=port, is_other_user=middleware.is_other_user, open=OPEN, wording=gradio_refusal
-        )
-    )
+def with_access_checks(app: ASGIApp, port: int, uploads: Path) -> ASGIApp:
+    """Return the app behind its access checks."""
+    checks = middleware.AccessChecks(app=RequestBodies(app, uploads), port=port, open=OPEN, wording=gradio_refusal)
+    return middleware.ResponseHeaders(checks)
 
 
-def lifespan(port: int, uploads: Path, token: str, take: Take, made: DownloadFiles) -> Lifespan:
+def lifespan(port: int, uploads: Path, token: str, handle: HandleHandOver, downloads: DownloadFiles) -> Lifespan:
     """Return a lifespan that installs the access checks when Gradio's server starts.
 
-    `take` gets the files that are handed over with the `token`; the files in `made` can be downloaded.
+    `handle` gets the files that are handed over with the `token`; the files in `downloads` can be downloaded.
 
     Gradio creates its app within `launch`, and wraps its own middleware around any given middleware. When the lifespan
     begins, that stack is complete, so the checks go around the whole stack.
     """
 
     @asynccontextmanager
-    async def put_up(app: FastAPI) -> AsyncIterator[None]:
+    async def install_checks(app: FastAPI) -> AsyncIterator[None]:
         if app.middleware_stack is None:
             raise RuntimeError("Gradio started without its middleware, so the access checks cannot be installed.")
 
-        def inner(inside: ASGIApp) -> ASGIApp:
-            return DownloadRoute(HandoffRoute(IndexPage(inside), token, take), made)
-
-        app.middleware_stack = with_access_checks(app.middleware_stack, port, uploads, inner)
+        routes = DownloadRoute(HandoffRoute(IndexPage(app.middleware_stack), token, handle), downloads)
+        app.middleware_stack = with_access_checks(routes, port, uploads)
         yield
 
-    return put_up
+    return install_checks

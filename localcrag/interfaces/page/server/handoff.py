@@ -29,16 +29,16 @@ from localcrag.records.errors import LocalcragError
 WRONG_TOKEN = Refusal(403, "Only a later start of this localcrag may hand files over: the token is another one.")
 MALFORMED = Refusal(400, "This is not what a later start of localcrag hands over.")
 HANDED = TypeAdapter(HandOver)
-Take = Callable[[HandOver], None]
+HandleHandOver = Callable[[HandOver], None]
 
 
 @dataclass(frozen=True, slots=True)
 class HandoffRoute:
-    """Middleware that gives a later start's files to `take`, if it has the token, and passes on other requests."""
+    """Middleware that gives a later start's files to `handle`, if it has the token, and passes on other requests."""
 
     app: ASGIApp
     token: str
-    take: Take
+    handle: HandleHandOver
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a later start with 204, or with the reason why its request is refused."""
@@ -54,7 +54,7 @@ class HandoffRoute:
         if not has_token(request.scope, self.token):
             return WRONG_TOKEN
         try:
-            await run_in_threadpool(self.take, HANDED.validate_json(await request.body(), strict=True))
+            await run_in_threadpool(self.handle, HANDED.validate_json(await request.body(), strict=True))
         except ValidationError:
             return MALFORMED
         except LocalcragError as error:
@@ -108,7 +108,7 @@ class Presence:
         if shows:
             self._window.show()
 
-    def take(self, handed: HandOver) -> None:
+    def handle(self, handed: HandOver) -> None:
         """Handle the request of a later start: quit, or add files and show the page. Raises UnreadableDocument."""
         if handed.quit:
             self._ends.set()
@@ -130,7 +130,3 @@ class Presence:
                     return
         except KeyboardInterrupt:
             return
-
-    def close(self) -> None:
-        """Close the window."""
-        self._window.close()

@@ -45,19 +45,13 @@ core all the time.
 
 
 def launch(
-    settings: Settings,
-    *,
-    port: int | None,
-    browser: bool,
-    window: bool = False,
-    instance: OneInstance | None = None,
-    handed: HandOver = NO_REQUEST,
+    settings: Settings, *, port: int | None, browser: bool, own: OneInstance | None = None, given: HandOver = NO_REQUEST
 ) -> None:
     """Serve the app until it is interrupted, a later start asks it to quit, or its own window is closed.
 
-    With `window`, the app opens in its own window if a Chromium is installed, otherwise in a browser tab. `instance` is
-    the data folder's first instance if that is already claimed; otherwise it is claimed here, unless another process
-    has it. The files of `handed` are added at once. Raises SettingsError if the port is taken.
+    `own` is the data folder's first instance if that is already claimed: then the app opens in its own window if a
+    Chromium is installed. Otherwise it opens in a browser tab, and the instance is claimed here, unless another process
+    has it. The files of `given` are added at once. Raises SettingsError if the port is taken.
     """
     if not settings.debug:
         process.hide_error_messages()
@@ -67,26 +61,27 @@ def launch(
     port = _choose_port(port)
     app = build(assembly)
     address = f"http://{HOST}:{port}"
-    first = instance or OneInstance(settings.data_dir)
-    presence = Presence(app, PageWindow(address, first.window_folder if window else None), settings.collection)
+    first = own or OneInstance(settings.data_dir)
+    page_window = PageWindow(address, own.window_folder if own else None)
+    presence = Presence(app, page_window, settings.collection)
     token = secrets.token_urlsafe(32)
-    _serve(app.page, port, guards.lifespan(port, settings.uploads_dir, token, presence.take, app.made))
+    _serve(app.page, port, guards.lifespan(port, settings.uploads_dir, token, presence.handle, app.downloads))
     print(f"localcrag is at {address} (Ctrl-C stops it)", file=sys.stderr, flush=True)  # noqa: T201
-    app.follow_folders()
+    app.start_background_work()
     closing = threading.Event()
     warming = warm_up_in_background(assembly, closing=closing.is_set)
     idle = IdleModelUnloader(assembly.models, assembly.current_settings).begin()
     # If another process is the first instance, later starts hand their files over to that one.
-    if instance or first.claim():
+    if own or first.claim():
         first.tell(InstanceAddress(port, token))
     try:
-        presence.begin(handed, shows=browser)
+        presence.begin(given, shows=browser)
         with log_file.logged("the page"):
             presence.wait()
     finally:
         closing.set()
         idle.close()
-        presence.close()
+        page_window.close()
         app.page.close(verbose=False)
         app.close()
         _reset_uploads(settings.uploads_dir)

@@ -6,7 +6,7 @@ screen is opened.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gradio as gr
@@ -34,14 +34,17 @@ class LiveFields:
 
     def __init__(self) -> None:
         self._fields: dict[Any, Callable[[str], Any]] = {}
-        self._further: list[tuple[Callable[..., Any], list[Any], list[Any]]] = []
 
     def add(self, field: Any, value: Callable[[str], Any]) -> None:
         """Register a field, with the function that returns its active value for a collection."""
         self._fields[field] = value
 
-    def wire(self, page: gr.Blocks, top: gr.HTML, collection: gr.Dropdown) -> None:
-        """Update the fields when the page is loaded, a collection is chosen, or `top` opens the settings."""
+    def wire(self, page: gr.Blocks, top: gr.HTML, collection: gr.Dropdown) -> Any:
+        """Update the fields when the page is loaded, a collection is chosen, or `top` opens the settings.
+
+        Return the event of opening the settings. Gradio calls the handlers that follow it one after another, each with
+        the values that the page shows at that moment.
+        """
         fields = list(self._fields)
         # Without preprocessing, a number that is out of bounds is replaced instead of raising an error.
         event: dict[str, Any] = {"inputs": [collection, *fields], "outputs": fields, "preprocess": False} | PRIVATE
@@ -49,16 +52,7 @@ class LiveFields:
         gr.on([page.load, collection.change], self.read, trigger_mode="always_last", **event)
         # This handler comes first: after another handler, it would get text that the user has begun to type, and
         # replace it.
-        opened = top.select(self.read, **event | QUEUED)
-        for handler, inputs, outputs in self._further:
-            opened = opened.then(handler, inputs, outputs, **QUEUED)
-
-    def then(self, handler: Callable[..., Any], inputs: list[Any], outputs: list[Any]) -> None:
-        """Register a handler that is also called when the settings are opened.
-
-        Gradio calls these handlers one after another, each with the values that the page shows at that moment.
-        """
-        self._further.append((handler, inputs, outputs))
+        return top.select(self.read, **event | QUEUED)
 
     def read(self, collection: str, *shown: Any) -> list[Any]:
         """Return the active values; a field that already shows its value is skipped, so as not to disturb typing."""
@@ -67,45 +61,37 @@ class LiveFields:
 
 
 def preset_choice(
-    settings: CollectionSettings, past: PastQuestions, page: gr.Blocks, in_force: LiveFields, collection: gr.Dropdown
-) -> None:
-    """Create the choice of the preset, which applies to the collection that is shown, from the next question on."""
-    choice = gr.Dropdown(
-        [(preset_name(preset), preset.value) for preset in Preset],
-        value=settings.preset().value,
-        label=_("Preset of this collection"),
-        info=_(PRESETS[settings.preset()].purpose),
-        interactive=True,
-        filterable=False,
-        elem_id="lc-preset",
-    )
+    settings: CollectionSettings, past: PastQuestions, page: gr.Blocks, collection: gr.Dropdown
+) -> tuple[Any, ...]:
+    """Create the choice of the preset, which applies to the collection that is shown, from the next question on.
+
+    Return a handler that updates it when the settings are opened, with its inputs and outputs.
+    """
+    presets, info = [(preset_name(preset), preset.value) for preset in Preset], _(PRESETS[settings.preset()].purpose)
+    how: dict[str, Any] = {"interactive": True, "filterable": False, "elem_id": "lc-preset"}
+    choice = gr.Dropdown(presets, value=settings.preset().value, label=_("Preset of this collection"), info=info, **how)
     effect = gr.HTML("", elem_id="lc-preset-effect")
 
-    def use(name: str, of: str) -> tuple[Any, Any]:
-        before = settings.preset(of)
+    def choose_preset(name: str, selected: str) -> tuple[Any, Any]:
+        before = settings.preset(selected)
         if before is Preset(name):
             # Gradio may report the same choice twice; the effect that the first one showed must stay.
             return gr.skip(), gr.skip()
-        settings.set_preset(Preset(name), of)
-        text = " ".join(
-            part for part in (describe_limits(past, of), describe_changes(past, before, Preset(name), of)) if part
-        )
+        settings.set_preset(Preset(name), selected)
+        text = f"{describe_limits(past, selected)} {describe_changes(past, before, Preset(name), selected)}".rstrip()
         return gr.Dropdown(info=_(PRESETS[Preset(name)].purpose)), renderers.message(text)
 
-    def chosen(of: str) -> tuple[Any, Any]:
-        preset = settings.preset(of)
-        return gr.Dropdown(value=preset.value, info=_(PRESETS[preset].purpose)), renderers.message(
-            describe_limits(past, of)
-        )
+    def show_preset(selected: str) -> tuple[Any, Any]:
+        preset, text = settings.preset(selected), renderers.message(describe_limits(past, selected))
+        return gr.Dropdown(value=preset.value, info=_(PRESETS[preset].purpose)), text
 
-    def chosen_since(of: str, shown: str) -> tuple[Any, Any]:
-        return (gr.skip(), gr.skip()) if settings.preset(of).value == shown else chosen(of)
+    def refresh_preset(selected: str, shown: str) -> tuple[Any, Any]:
+        return (gr.skip(), gr.skip()) if settings.preset(selected).value == shown else show_preset(selected)
 
-    choice.input(use, [choice, collection], [choice, effect], **LATEST)
+    choice.input(choose_preset, [choice, collection], [choice, effect], **LATEST)
     # Another tab, or `localcrag presets use`, may have chosen a preset since.
-    at = [page.load, collection.change]
-    gr.on(at, chosen, [collection], [choice, effect], **LATEST)
-    in_force.then(chosen_since, [collection, choice], [choice, effect])
+    gr.on([page.load, collection.change], show_preset, [collection], [choice, effect], **LATEST)
+    return refresh_preset, [collection, choice], [choice, effect]
 
 
 def describe_limits(past: PastQuestions, collection: str) -> str:
@@ -114,10 +100,9 @@ def describe_limits(past: PastQuestions, collection: str) -> str:
         rules = past.rules(collection)
     except LocalcragError as error:
         return str(error)
+    limits = {"upper": format_decimals(rules.upper), "lower": format_decimals(rules.lower)}
     return _(
-        "A passage counts as correct at a relevance of %(upper)s or more, and as incorrect below %(lower)s.",
-        upper=format_decimals(rules.upper),
-        lower=format_decimals(rules.lower),
+        "A passage counts as correct at a relevance of %(upper)s or more, and as incorrect below %(lower)s.", **limits
     )
 
 
@@ -153,10 +138,8 @@ POLICIES = {
     Policy.RATIO: gettext_noop("the share of relevant passages decides"),
     Policy.COUNT: gettext_noop("two correct passages are needed"),
 }
-REFINERS = {
-    RefinerKind.STRIPS: gettext_noop("the reranker"),
-    RefinerKind.LLM: gettext_noop("the language model (needs a capable one)"),
-}
+REFINERS = {RefinerKind.STRIPS: gettext_noop("the reranker")}
+REFINERS[RefinerKind.LLM] = gettext_noop("the language model (needs a capable one)")
 CONFLICT_RULES = {
     ConflictRule.SHOW_BOTH: gettext_noop("both"),
     ConflictRule.DOCUMENTS: gettext_noop("the documents"),
@@ -166,61 +149,42 @@ CONFLICT_RULES = {
 }
 
 
-def answer_settings(in_use: CurrentSettings, in_force: LiveFields) -> gr.Dropdown:
+def choices(labels: Mapping[Any, str]) -> list[tuple[str, str]]:
+    """Return the members of an enumeration to choose from, as label and value, given their labels in English."""
+    return [(_(label), member.value) for member, label in labels.items()]
+
+
+def answer_settings(current: CurrentSettings, fields: LiveFields) -> gr.Dropdown:
     """Create the fields for the steps of answering; return the policy field."""
-    settings = in_use.now
+    settings = current.now
+    controls: dict[str, Any] = {}
     with gr.Column(elem_id="lc-how"):
-        policy = gr.Dropdown(
-            [(_("set by the preset"), ""), *((_(label), rule.value) for rule, label in POLICIES.items())],
-            value=_field_value(settings, "policy"),
-            label=_("When the documents are enough"),
-            filterable=False,
-        )
-        controls: dict[str, Any] = {
-            "policy": policy,
-            "strictness": gr.Radio(
-                [(_(label), kind.value) for kind, label in STRICTNESS.items()],
-                value=settings.strictness.value,
-                label=_("Sentences of the answer that the sources do not fully support"),
-            ),
-            "retry": gr.Checkbox(
-                settings.retry, label=_("Search again in other words if the first passages are not enough")
-            ),
-            "refiner": gr.Radio(
-                [(_(label), kind.value) for kind, label in REFINERS.items()],
-                value=settings.refiner.value,
-                label=_("Sentences are picked by"),
-            ),
-            "strip_mode": gr.Dropdown(
-                [(_(mode.value), mode.value) for mode in StripMode],
-                value=settings.strip_mode.value,
-                label=_("How passages are split"),
-                filterable=False,
-            ),
-            "time_budget": gr.Number(
-                settings.time_budget,
-                minimum=0,
-                label=_("Time limit per question in seconds (0: none)"),
-                info=_("For slow machines: steps that do not fit are skipped, and the answer says which."),
-            ),
-        }
-    controls["conflict_rule"] = gr.Dropdown(
-        [(_(label), rule.value) for rule, label in CONFLICT_RULES.items()],
-        value=settings.conflict_rule.value,
-        label=_("Where documents and web disagree, use"),
-        interactive=True,
-        filterable=False,
-        elem_id="lc-conflict-rule",
-    )
+        policies, label = [(_("set by the preset"), ""), *choices(POLICIES)], _("When the documents are enough")
+        policy = gr.Dropdown(policies, value=_field_value(settings, "policy"), label=label, filterable=False)
+        controls["policy"] = policy
+        label = _("Sentences of the answer that the sources do not fully support")
+        controls["strictness"] = gr.Radio(choices(STRICTNESS), value=settings.strictness.value, label=label)
+        label = _("Search again in other words if the first passages are not enough")
+        controls["retry"] = gr.Checkbox(settings.retry, label=label)
+        label = _("Sentences are picked by")
+        controls["refiner"] = gr.Radio(choices(REFINERS), value=settings.refiner.value, label=label)
+        modes, label = [(_(mode.value), mode.value) for mode in StripMode], _("How passages are split")
+        controls["strip_mode"] = gr.Dropdown(modes, value=settings.strip_mode.value, label=label, filterable=False)
+        label = _("Time limit per question in seconds (0: none)")
+        info = _("For slow machines: steps that do not fit are skipped, and the answer says which.")
+        controls["time_budget"] = gr.Number(settings.time_budget, minimum=0, label=label, info=info)
+    rule, label = settings.conflict_rule.value, _("Where documents and web disagree, use")
+    how: dict[str, Any] = {"interactive": True, "filterable": False, "elem_id": "lc-conflict-rule"}
+    controls["conflict_rule"] = gr.Dropdown(choices(CONFLICT_RULES), value=rule, label=label, **how)
     for name, control in controls.items():
-        in_force.add(control, _reader(in_use, name))
+        fields.add(control, _reader(current, name))
         # Only the last value counts, even if an earlier digit of a number is still being saved.
-        control.input(_saver(in_use, name), [control], None, **LATEST)
+        control.input(_saver(current, name), [control], None, **LATEST)
     return policy
 
 
-def _reader(in_use: CurrentSettings, name: str) -> Callable[[str], Any]:
-    return lambda _: _field_value(in_use.now, name)
+def _reader(current: CurrentSettings, name: str) -> Callable[[str], Any]:
+    return lambda _: _field_value(current.now, name)
 
 
 def _field_value(settings: Settings, name: str) -> Any:
@@ -230,11 +194,11 @@ def _field_value(settings: Settings, name: str) -> Any:
     return settings.model_dump(mode="json", include={name})[name]
 
 
-def _saver(in_use: CurrentSettings, name: str) -> Any:
+def _saver(current: CurrentSettings, name: str) -> Any:
     def save(value: Any) -> None:
         # Gradio also reports a dropdown's value when it loses the focus.
-        if value == _field_value(in_use.now, name):
+        if value == _field_value(current.now, name):
             return
-        in_use.change(**{name: None if value == "" else value})
+        current.change(**{name: None if value == "" else value})
 
     return save

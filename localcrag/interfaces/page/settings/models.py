@@ -14,7 +14,7 @@ from localcrag.app.models.hardware import memory
 from localcrag.app.models.library import ModelInstaller
 from localcrag.interfaces.page import renderers
 from localcrag.interfaces.page.handlers import LATEST, PARALLEL, release_buttons
-from localcrag.interfaces.page.renderers import TEMPLATES
+from localcrag.interfaces.page.renderers import render
 from localcrag.interfaces.page.settings.answers import LiveFields
 from localcrag.records.errors import LocalcragError
 from localcrag.records.models import ModelRole
@@ -25,40 +25,34 @@ from localcrag.text.translation import ngettext
 class ModelsTab:
     """The list of models, and the handlers of its buttons and fields."""
 
-    def __init__(self, assembly: Assembly, script: str, in_force: LiveFields) -> None:
+    def __init__(self, assembly: Assembly, script: str, fields: LiveFields) -> None:
         self._assembly = assembly
-        self._wanted = ModelInstaller(assembly.library, self._use)
+        self._installer = ModelInstaller(assembly.library, self._use)
         self.embeddings = ReindexingTasks(assembly.collections.reindex)
         self.listing = gr.HTML("", elem_id="lc-models", js_on_load=script)
         with gr.Accordion(_("Models on your own server"), open=False, elem_id="lc-servers"):
             with gr.Row():
-                words = _("Ollama, LM Studio, llama-server, vLLM and others. Leave it empty to look on this computer.")
-                address = gr.Textbox(
-                    label=_("Address of the server"), placeholder="http://127.0.0.1:11434", elem_id="lc-server-address",
-                    info=words,
-                )  # fmt: skip
-                key = gr.Textbox(
-                    label=_("API key (optional)"), type="password", elem_id="lc-server-key",
-                    info=_("Stored in a file that only you can read, and sent only to this server."),
-                )  # fmt: skip
+                info = _("Ollama, LM Studio, llama-server, vLLM and others. Leave it empty to look on this computer.")
+                label, example = _("Address of the server"), "http://127.0.0.1:11434"
+                address = gr.Textbox(label=label, placeholder=example, info=info, elem_id="lc-server-address")
+                info = _("Stored in a file that only you can read, and sent only to this server.")
+                key = gr.Textbox(label=_("API key (optional)"), type="password", info=info, elem_id="lc-server-key")
             look = gr.Button(_("Find models"), size="sm", elem_id="lc-server-look")
             report = gr.HTML("", elem_id="lc-server-report")
         with gr.Row():
-            threads = gr.Number(
-                self._assembly.settings.threads, minimum=0, maximum=1024, precision=0, label=_("Threads"),
-                info=_("0: one per core. Applies at once; the models are reloaded."), elem_id="lc-threads",
-            )  # fmt: skip
-            window = gr.Number(
-                self._assembly.settings.context_tokens, minimum=512, precision=0, elem_id="lc-window",
-                label=_("Context window of the language model, in tokens"),
-                info=_("Prompt plus answer. A larger window needs more memory."),
-            )  # fmt: skip
-        gr.on([look.click, address.submit], self.look, [address, key], [self.listing, key, report], **LATEST)
-        done = self.listing.input(self.do, None, [self.listing], **PARALLEL)
+            label, info = _("Threads"), _("0: one per core. Applies at once; the models are reloaded.")
+            how: dict[str, Any] = {"minimum": 0, "maximum": 1024, "precision": 0, "elem_id": "lc-threads"}
+            threads = gr.Number(assembly.settings.threads, label=label, info=info, **how)
+            label = _("Context window of the language model, in tokens")
+            info = _("Prompt plus answer. A larger window needs more memory.")
+            how = {"minimum": 512, "precision": 0, "elem_id": "lc-window"}
+            window = gr.Number(assembly.settings.context_tokens, label=label, info=info, **how)
+        gr.on([look.click, address.submit], self.find_models, [address, key], [self.listing, key, report], **LATEST)
+        done = self.listing.input(self.handle_button, None, [self.listing], **PARALLEL)
         self.wire(done)
         release_buttons(done)
         for number, name in ((threads, "threads"), (window, "context_tokens")):
-            in_force.add(number, self._now(name))
+            fields.add(number, self._reader(name))
             gr.on([number.submit, number.blur], self._saver(name), [number], [self.listing], **LATEST)
 
     def wire(self, event: Any) -> None:
@@ -73,7 +67,8 @@ class ModelsTab:
         """Return the current list of models."""
         assembly = self._assembly
         settings, models = assembly.settings, assembly.library.models()
-        return TEMPLATES.get_template("settings/models.html").render(
+        return render(
+            "settings/models.html",
             models=models,
             sets=assembly.library.manifest.sets,
             in_use={settings.llm, settings.relevance, settings.embedder},
@@ -86,7 +81,7 @@ class ModelsTab:
                 ModelRole.RELEVANCE: _("Reranker: grades passages and sentences"),
                 ModelRole.EMBEDDER: _("Embedding model: finds passages"),
             },
-            downloads={one.name: one for one in self._wanted.downloads.items()},
+            downloads={one.name: one for one in self._installer.downloads.items()},
             speeds=assembly.runs.speeds(),
             memory=memory(),
             machine=assembly.models.describe_hardware(),
@@ -100,7 +95,7 @@ class ModelsTab:
 
     def follow(self) -> Iterator[str]:
         """Yield the list while models are downloaded."""
-        for _items in self._wanted.downloads.follow():
+        for _items in self._installer.downloads.follow():
             yield self.listed()
 
     def follow_embeddings(self) -> Iterator[str]:
@@ -111,10 +106,10 @@ class ModelsTab:
 
     def get(self, event: gr.EventData) -> str:
         """Download a model, and use it as soon as it is complete."""
-        self._wanted.use(str(event.name))
+        self._installer.use(str(event.name))
         return self.listed()
 
-    def _now(self, name: str) -> Callable[[str], int]:
+    def _reader(self, name: str) -> Callable[[str], int]:
         return lambda _: int(getattr(self._assembly.settings, name))
 
     def _saver(self, name: str) -> Callable[[float | None], str]:
@@ -127,35 +122,36 @@ class ModelsTab:
 
         return save
 
-    def do(self, event: gr.EventData) -> str:
+    def handle_button(self, event: gr.EventData) -> str:
         """Handle a button of the list: use, download or cancel a model, approve a server, or re-index."""
         name = str(event.name)
         match str(event.what):
             case "agree":
-                self._agree_and_use(name)
+                self._assembly.library.servers.agree(name)
+                self._assembly.models.use(name)
             case "disagree":
                 self._assembly.library.servers.disagree(name)
             case "use":
                 self._assembly.models.use(name)
             case "use-set":
-                self._wanted.use(name)
+                self._installer.use(name)
             case "get":
-                self._wanted.download(name)
+                self._installer.download(name)
             case "own":
-                self._give_own(name, str(event.embedder))
+                self._set_embedder(name, str(event.embedder))
             case "embed":
                 self.embeddings.reindex(name)
             case "cancel":
-                self._wanted.cancel(name)
+                self._installer.cancel(name)
         return self.listed()
 
-    def _give_own(self, collection: str, embedder: str) -> None:
+    def _set_embedder(self, collection: str, embedder: str) -> None:
         """Give a collection its own embedding model ("" for the current one), and re-index it if needed."""
         self._assembly.collection_settings.set_embedder(embedder or None, collection)
         if collection in self._assembly.collections.embedders.to_reindex():
             self.embeddings.reindex(collection)
 
-    def look(self, address: str, key: str) -> tuple[str, str, str]:
+    def find_models(self, address: str, key: str) -> tuple[str, str, str]:
         """Find models at an address, or on this computer if it is empty, and list them; store the key, if any."""
         servers = self._assembly.library.servers
         try:
@@ -164,17 +160,12 @@ class ModelsTab:
             found = servers.look(address)
         except LocalcragError as error:
             return self.listed(), "", renderers.message(str(error))
-        if not found:
-            text = _("No model server answers on this computer. Start one, or enter its address.")
-        else:
+        text = _("No model server answers on this computer. Start one, or enter its address.")
+        if found:
             text = ngettext(
                 "%(num)s model found; it is listed above.", "%(num)s models found; they are listed above.", len(found)
             )
         return self.listed(), "", renderers.message(text)
-
-    def _agree_and_use(self, name: str) -> None:
-        self._assembly.library.servers.agree(name)
-        self._assembly.models.use(name)
 
     def _use(self, name: str) -> None:
         """Use a model, or the models of a set; for a set, re-index the collections that need it."""

@@ -14,8 +14,8 @@ import gradio as gr
 
 from localcrag.app.assembly import Assembly
 from localcrag.interfaces.page import feedback, renderers
-from localcrag.interfaces.page.handlers import PARALLEL, PRIVATE
-from localcrag.interfaces.page.renderers import TEMPLATES
+from localcrag.interfaces.page.handlers import PARALLEL, PRIVATE, QUEUED
+from localcrag.interfaces.page.renderers import render
 from localcrag.interfaces.page.settings.answers import LiveFields, answer_settings, preset_choice
 from localcrag.interfaces.page.settings.models import ModelsTab
 from localcrag.interfaces.page.settings.storage import StorageSettings, web_settings
@@ -23,15 +23,14 @@ from localcrag.interfaces.page.settings.thresholds import ThresholdExplorer
 from localcrag.records.errors import LocalcragError
 from localcrag.text import translation
 
-HtmlRenderers = Mapping[gr.HTML, Callable[[], str]]
-"""HTML components that have contents from the start, each with the function that renders them."""
 _NAMES = ("label", "placeholder", "info")
 
 
 class PageLanguage:
     """The texts of a page that is built in English."""
 
-    def __init__(self, page: gr.Blocks, written: HtmlRenderers) -> None:
+    def __init__(self, page: gr.Blocks, written: Mapping[gr.HTML, Callable[[], str]]) -> None:
+        """Take the page, and its HTML that has contents from the start, each with the function that renders it."""
         self._page, self._written = page, written
 
     @cached_property
@@ -39,7 +38,7 @@ class PageLanguage:
         # Cached on the first call, which happens when the page is complete and still in English.
         return [(block, name, text) for block in self._page.blocks.values() for name, text in _texts(block)]
 
-    def speak(self, language: str) -> None:
+    def choose_language(self, language: str) -> None:
         """Switch the app to a language; the page shows it the next time it is loaded."""
         english = self._english
         translation.choose(language)
@@ -67,36 +66,35 @@ class SettingsScreen:
 
     def __init__(self, assembly: Assembly, page: gr.Blocks, top: gr.HTML, collection: gr.Dropdown, script: str) -> None:
         self._assembly, self._top = assembly, top
-        in_use, own = assembly.current_settings, assembly.collection_settings
-        in_force = LiveFields()
+        current, own = assembly.current_settings, assembly.collection_settings
+        fields = LiveFields()
         with gr.Column(elem_id="lc-settings"):
             self.head = gr.HTML(renderers.settings_head(), elem_id="lc-settings-head", js_on_load=script)
             with _tab("answers"):
-                preset_choice(own, assembly.past_questions, page, in_force, collection)
-                policy = answer_settings(in_use, in_force)
-                explorer = ThresholdExplorer(in_use, assembly.past_questions, assembly.calibrations)
-                explorer.wire(policy, collection)
+                update_preset = preset_choice(own, assembly.past_questions, page, collection)
+                policy = answer_settings(current, fields)
+                ThresholdExplorer(current, assembly.past_questions, assembly.calibrations).wire(policy, collection)
             with _tab("web"):
-                web_settings(in_use, own, assembly.web, in_force, collection)
+                web_settings(assembly, fields, collection)
             with _tab("models"):
-                self.models = ModelsTab(assembly, script, in_force)
+                self.models = ModelsTab(assembly, script, fields)
             with _tab("data"):
                 self.storage = StorageSettings(assembly)
-                self.storage.show(script)
+                self.storage.create(script)
             with _tab("questions"):
                 self.figures = gr.HTML("", elem_id="lc-all")
                 self.gaps = gr.HTML("", elem_id="lc-gaps-list", js_on_load=script)
             with _tab("labels"):
                 self.feedback_list = gr.HTML("", elem_id="lc-said-list", js_on_load=script)
-        in_force.wire(page, top, collection)
+        fields.wire(page, top, collection).then(*update_preset, **QUEUED)
 
-    def wire(self, speak: Callable[[str], None]) -> None:
-        """Fill the lists whenever the screen is opened; `speak` switches the page to another language."""
+    def wire(self, choose_language: Callable[[str], None]) -> None:
+        """Fill the lists whenever the screen is opened; `choose_language` switches the page to another language."""
 
         def change_language(event: gr.EventData) -> str:
             chosen = str(event.language)
             self._assembly.change(language=chosen)
-            speak(chosen)
+            choose_language(chosen)
             return renderers.settings_head(reload=True)
 
         shown = [self.figures, self.gaps, self.feedback_list, self.storage.listing]
@@ -109,8 +107,7 @@ class SettingsScreen:
         """Return the statistics, the gaps, the feedback and the overview of stored data."""
         assembly = self._assembly
         try:
-            found = assembly.past_questions.aggregates()
-            figures = TEMPLATES.get_template("settings/all_questions.html").render(found=found)
+            figures = render("settings/all_questions.html", found=assembly.past_questions.aggregates())
             return figures, feedback.gaps(assembly), feedback.label_lists(assembly), self.storage.listed()
         except LocalcragError as error:
             return renderers.message(str(error)), "", "", self.storage.listed()

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import Any
 
 import gradio as gr
 
 from localcrag.app import egress
 from localcrag.app.assembly import Assembly
-from localcrag.app.collections.settings import CollectionSettings
 from localcrag.app.egress import describe_outgoing, may_leave, outgoing
 from localcrag.app.health import CheckState, search_server
-from localcrag.app.shared_state import CurrentSettings
-from localcrag.app.web_search import Web
 from localcrag.interfaces.page import renderers
 from localcrag.interfaces.page.handlers import PRIVATE, release_buttons
-from localcrag.interfaces.page.renderers import TEMPLATES
+from localcrag.interfaces.page.renderers import render
 from localcrag.interfaces.page.settings.answers import LiveFields
 from localcrag.interfaces.page.steady_blocks import fix_upload_leak
 from localcrag.records.enums import WebMode
@@ -34,15 +32,15 @@ class StorageSettings:
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
 
-    def show(self, script: str) -> None:
+    def create(self, script: str) -> None:
         """Create the components."""
         given = gr.UploadButton(_("Import a backup"), elem_id="lc-copy-given")
         fix_upload_leak(given)
         self.listing = gr.HTML("", elem_id="lc-storage", js_on_load=script)
-        given.upload(self.take_in, [given], [given, self.listing], **PRIVATE)
-        release_buttons(self.listing.input(self.do, None, [self.listing], **PRIVATE))
+        given.upload(self.import_backup, [given], [given, self.listing], **PRIVATE)
+        release_buttons(self.listing.input(self.handle_button, None, [self.listing], **PRIVATE))
 
-    def take_in(self, given: str) -> tuple[None, str]:
+    def import_backup(self, given: str) -> tuple[None, str]:
         """Add a backup that was made elsewhere to the list of backups, so that it can be restored."""
         file = Path(given)
         try:
@@ -67,15 +65,14 @@ class StorageSettings:
         """
         assembly, collections = self._assembly, self._assembly.collections
         folder, names, servers = assembly.settings.data_dir.absolute(), collections.names(), outgoing(assembly)
-        return TEMPLATES.get_template("settings/storage.html").render(
+        documents = sum(len(collections.documents(name)) for name in names)
+        counts = [(_("collections"), len(names)), (_("documents"), documents)]
+        counts += [(_("chats"), len(assembly.chats.chats())), (_("questions"), assembly.runs.count())]
+        return render(
+            "settings/storage.html",
             folder=folder,
             models=assembly.library.models_dir,
-            counts=[
-                (_("collections"), len(names)),
-                (_("documents"), sum(len(collections.documents(name)) for name in names)),
-                (_("chats"), len(assembly.chats.chats())),
-                (_("questions"), assembly.runs.count()),
-            ],
+            counts=counts,
             sizes=assembly.storage.sizes(),
             backups=sorted(assembly.storage.backups.glob("*.sqlite3"), reverse=True),
             left=egress.summary_line(assembly.egress.summary()),
@@ -88,7 +85,7 @@ class StorageSettings:
             command=f"localcrag restore FILE --data-dir {shlex.quote(str(folder))}",
         )
 
-    def do(self, event: gr.EventData) -> str:
+    def handle_button(self, event: gr.EventData) -> str:
         """Make a backup, restore one, or delete everything."""
         match str(event.what):
             case "copy":
@@ -114,60 +111,40 @@ MODES = [
 FIXED = gettext_noop("Set for all collections by LOCALCRAG_WEB or settings.json; it cannot be changed here.")
 
 
-def web_settings(
-    in_use: CurrentSettings,
-    collection_settings: CollectionSettings,
-    web: Web,
-    in_force: LiveFields,
-    collection: gr.Dropdown,
-) -> None:
+def web_settings(assembly: Assembly, fields: LiveFields, collection: gr.Dropdown) -> None:
     """Create the part of the settings for setting and testing the SearXNG server, and connect it."""
-    settings, fixed = in_use.now, "web" in in_use.now.model_fields_set
+    current, own = assembly.current_settings, assembly.collection_settings
+    settings, fixed = current.now, "web" in current.now.model_fields_set
     with gr.Column(elem_id="lc-web"):
-        url = gr.Textbox(
-            settings.searxng_url or "",
-            label=_("Address of your SearXNG"),
-            placeholder="http://127.0.0.1:8080",
-            info=_("Used only if your documents are not enough. Leave it empty to never search the web."),
-        )
-        mode = gr.Radio(
-            [(_(label), value) for label, value in MODES],
-            value=collection_settings.web_mode().value,
-            label=_("Web search for this collection"),
-            info=_(FIXED) if fixed else None,
-            interactive=not fixed,
-            elem_id="lc-web-mode",
-        )
-        terms = gr.Textbox(
-            "\n".join(settings.web_never_terms),
-            label=_("Never send"),
-            info=_("One term per line. Words that contain a term are removed from every query."),
-            lines=2,
-            max_lines=8,
-            elem_id="lc-web-terms",
-        )
+        label, placeholder = _("Address of your SearXNG"), "http://127.0.0.1:8080"
+        info = _("Used only if your documents are not enough. Leave it empty to never search the web.")
+        url = gr.Textbox(settings.searxng_url or "", label=label, placeholder=placeholder, info=info)
+        label, active = _("Web search for this collection"), own.web_mode().value
+        how: dict[str, Any] = {"info": _(FIXED) if fixed else None, "interactive": not fixed, "elem_id": "lc-web-mode"}
+        mode = gr.Radio([(_(name), value) for name, value in MODES], value=active, label=label, **how)
+        never, label = "\n".join(settings.web_never_terms), _("Never send")
+        info = _("One term per line. Words that contain a term are removed from every query.")
+        terms = gr.Textbox(never, label=label, info=info, lines=2, max_lines=8, elem_id="lc-web-terms")
         test = gr.Button(_("Save and test"), size="sm")
         report = gr.HTML("", elem_id="lc-web-report")
 
-    def save(address: str, chosen: str, never: str, of: str) -> str:
-        entered = {
-            "searxng_url": address.strip() or None,
-            "web_never_terms": tuple(line.strip() for line in never.splitlines() if line.strip()),
-        }
-        changes = {name: value for name, value in entered.items() if value != getattr(in_use.now, name)}
+    def save(address: str, chosen: str, never: str, selected: str) -> str:
+        terms = tuple(line.strip() for line in never.splitlines() if line.strip())
+        entered = {"searxng_url": address.strip() or None, "web_never_terms": terms}
+        changes = {name: value for name, value in entered.items() if value != getattr(current.now, name)}
         try:
             if changes:
-                in_use.change(**changes)
+                current.change(**changes)
             if not fixed:
                 # Store the mode even if it is already active: a preset chosen later must not change it.
-                collection_settings.set_web_mode(WebMode(chosen), of)
+                own.set_web_mode(WebMode(chosen), selected)
         except LocalcragError as error:
             return renderers.message(str(error))
-        finding = search_server(in_use.now, web)
+        finding = search_server(current.now, assembly.web)
         signs = {CheckState.OK: _("Works:"), CheckState.OFF: _("Off:"), CheckState.FAILED: _("Does not work.")}
         return renderers.message(f"{signs[finding.state]} {finding.detail}")
 
     test.click(save, [url, mode, terms, collection], [report], api_visibility="private")
-    in_force.add(url, lambda _: in_use.now.searxng_url or "")
-    in_force.add(mode, lambda of: collection_settings.web_mode(of).value)
-    in_force.add(terms, lambda _: "\n".join(in_use.now.web_never_terms))
+    fields.add(url, lambda _: current.now.searxng_url or "")
+    fields.add(mode, lambda selected: own.web_mode(selected).value)
+    fields.add(terms, lambda _: "\n".join(current.now.web_never_terms))

@@ -79,7 +79,7 @@ def test_formulas_are_mathml_and_prices_are_not() -> None:
 def test_no_formula_brings_an_address_a_style_or_a_script(formula: str) -> None:
     for block in (False, True):
         elements = Elements()
-        elements.feed(str(mathml(formula, block=block)))
+        elements.feed(str(mathml(formula, {"display_mode": block})))
         assert {tag for tag, _ in elements.found} <= ALLOWED
         for _, attributes in elements.found:
             assert not set(attributes) & (FETCHING | {"class", "id"})

@@ -71,14 +71,14 @@ def test_what_is_clicked_twice_is_done_in_that_order(app: App) -> None:
         for event in app.page.fns.values()
         if (event.trigger_mode, event.trigger_after) == ("multiple", None) and event.concurrency_limit is not None
     ]
-    assert {"like", "open", "label", "unpin", "tag"} <= {event.name for event in clicks}
+    assert {"rate_answer", "open", "label", "unpin", "tag"} <= {event.name for event in clicks}
     assert {event.name for event in clicks if event.concurrency_limit != 1} == set()
 
 
 def test_what_follows_an_event_is_never_dropped(app: App) -> None:
     """By default, what follows a second click while it still runs for the first is dropped; the page stays behind."""
     following = [event for event in app.page.fns.values() if event.trigger_after is not None]
-    assert {"log", "listed", "follow", "left"} <= {event.name for event in following}
+    assert {"log", "listed", "follow", "status_line"} <= {event.name for event in following}
     assert {event.name for event in following if event.trigger_mode == "once" and event.fn} == set()
 
 
@@ -90,7 +90,7 @@ def test_a_chat_that_no_number_names_is_none(app: App, chat: str) -> None:
 
 def test_an_answer_that_ends_between_a_look_and_the_next_is_shown(app: App, assembly: Assembly) -> None:
     chat = assembly.chats.begin("default").id
-    app.chats.ask_again({app.chats.at.column.where: str(chat)}, the(turn=0, question=QUESTION), request("one"))
+    app.chats.ask_again({app.chats.ui.column.where: str(chat)}, the(turn=0, question=QUESTION), request("one"))
     shown = app.chats.open(the(chat=chat), request("two"))
     assert "lc-busy" in shown[LIVE]
     # By another tab's look to the end the answer has come to its own.
@@ -106,7 +106,7 @@ def test_a_tab_that_was_told_an_answer_keeps_nothing_of_what_led_to_it(app: App,
     for number in range(2):
         chat = assembly.chats.begin("default").id
         tab = request(f"tab {number}")
-        app.chats.ask_again({app.chats.at.column.where: str(chat)}, the(turn=0, question=QUESTION), tab)
+        app.chats.ask_again({app.chats.ui.column.where: str(chat)}, the(turn=0, question=QUESTION), tab)
         kept += [weakref.ref(one) for one in gc.get_objects() if type(one) is Job and one.running]
         list(app.chats.follow(tab))
     gc.collect()
@@ -115,7 +115,7 @@ def test_a_tab_that_was_told_an_answer_keeps_nothing_of_what_led_to_it(app: App,
 
 def test_a_tab_that_shows_another_chat_by_now_is_told_no_more_of_the_first(app: App, assembly: Assembly) -> None:
     chat = assembly.chats.begin("default").id
-    app.chats.ask_again({app.chats.at.column.where: str(chat)}, the(turn=0, question=QUESTION), request("one"))
+    app.chats.ask_again({app.chats.ui.column.where: str(chat)}, the(turn=0, question=QUESTION), request("one"))
     views = app.chats.follow(request("one"))
     next(views)
     app.chats.new_chat(request("one"))
@@ -126,7 +126,7 @@ def test_a_tab_that_shows_another_chat_by_now_is_told_no_more_of_the_first(app: 
 
 def test_a_chat_opened_while_word_of_the_one_before_is_on_its_way_stays_open(app: App, assembly: Assembly) -> None:
     chats = [assembly.chats.begin("default").id for _ in range(2)]
-    ask_in = {app.chats.at.column.where: str(chats[0])}
+    ask_in = {app.chats.ui.column.where: str(chats[0])}
     app.chats.ask_again(ask_in, the(turn=0, question=QUESTION), request("one"))
     views = app.chats.follow(request("one"))
     of_the_first = told([next(views), next(views)])
@@ -139,8 +139,8 @@ def test_a_chat_opened_while_word_of_the_one_before_is_on_its_way_stays_open(app
 def test_earlier_turns_of_a_chat_that_was_left_do_not_bring_it_back(app: App, assembly: Assembly) -> None:
     chats = [assembly.chats.begin("default").id for _ in range(2)]
     app.chats.open(the(chat=chats[1]), request("one"))
-    assert app.chats.earlier(str(chats[0]), request("one")) == gr.skip()
-    assert "lc-" in app.chats.earlier(str(chats[1]), request("one"))
+    assert app.chats.show_earlier(str(chats[0]), request("one")) == gr.skip()
+    assert "lc-" in app.chats.show_earlier(str(chats[1]), request("one"))
 
 
 def test_a_chat_without_an_answer_under_way_is_left_as_it_is(app: App, assembly: Assembly) -> None:
@@ -150,7 +150,7 @@ def test_a_chat_without_an_answer_under_way_is_left_as_it_is(app: App, assembly:
 
 
 def test_what_a_tab_holds_does_not_grow_with_what_it_is_told(app: App) -> None:
-    outputs = app.chats.at.column.outputs(app.chats.at.panel)
+    outputs = app.chats.ui.column.outputs(app.chats.ui.panel)
     event = next(one for one in app.page.fns.values() if one.name == "follow" and list(one.outputs) == outputs)
     tab = SessionState(app.page)
     held = set(tab.config_values)
@@ -166,7 +166,7 @@ def test_what_a_tab_holds_does_not_grow_with_what_it_is_told(app: App) -> None:
     asyncio.run(answers())
     assert set(tab.config_values) == held
     assert set(tab.blocks_config.blocks) == set(app.page.default_config.blocks)
-    assert tab.config_values[app.chats.at.column.log._id]["props"]["value"] == "answer 19"
+    assert tab.config_values[app.chats.ui.column.log._id]["props"]["value"] == "answer 19"
 
 
 def test_what_gradio_counts_of_events_neither_grows_nor_takes_time(app: App) -> None:
@@ -192,7 +192,7 @@ def test_a_long_chat_shows_its_newest_turns_and_the_earlier_ones_to_the_tab_that
     log = app.chats.open(the(chat=chat), request("one"))[LOG]
     assert shown(log) == newest
     assert "Show 3 earlier questions" in log
-    log = app.chats.earlier(str(chat), request("one"))
+    log = app.chats.show_earlier(str(chat), request("one"))
     assert shown(log) == everything
     assert "earlier" not in log
     assert shown(app.chats.open(the(chat=chat), request("one"))[LOG]) == everything
@@ -217,10 +217,10 @@ def test_a_chat_that_another_tab_began_is_opened_with_what_that_one_chose(app: A
     assert [*collection, *preset, *llm].count("value") == 0
 
 
-@pytest.mark.parametrize("made_by", ["change_collection", "add_samples", "take_in"])
+@pytest.mark.parametrize("made_by", ["change_collection", "add_samples", "import_file"])
 def test_a_collection_that_is_made_deleted_or_imported_is_chosen(app: App, made_by: str) -> None:
     # Of the events that are handled by a function of this name, the one that sets the list of collections.
-    (makes,) = (one for one in app.page.fns.values() if one.name == made_by and app.chats.at.collection in one.outputs)
+    (makes,) = (one for one in app.page.fns.values() if one.name == made_by and app.chats.ui.collection in one.outputs)
     then = [one for one in app.page.fns.values() if one.trigger_after == makes._id and one.trigger_only_on_success]
     assert [one.name for one in then] == ["choose_collection"]
 
@@ -245,7 +245,7 @@ def test_choosing_the_collection_of_the_shown_chat_changes_nothing(app: App, ass
     """Gradio reports the value of a list also when the list loses the focus."""
     chat = assembly.chats.begin("default")
     assert told([app.chats.choose_collection(str(chat.id), "default", request("one"))]) == []
-    app.chats.choices.choose(str(chat.id), "", "")
+    app.chats.choose_options(str(chat.id), "", "")
     assert assembly.chats.chat(chat.id) == chat
 
 
@@ -254,7 +254,7 @@ def test_a_question_asked_right_after_another_collection_was_chosen_begins_a_cha
 ) -> None:
     assembly.collections.new("attic")
     chat = assembly.chats.begin("default").id
-    at = app.chats.at
+    at = app.chats.ui
     said = {at.column.where: str(chat), at.collection: "attic", at.column.preset: "", at.column.llm: "",
             at.column.scope.chosen: "", at.column.question: QUESTION}  # fmt: skip
     shown = app.chats.ask(said, request("one"))
@@ -269,7 +269,7 @@ def test_an_earlier_turn_that_is_asked_once_more_searches_the_collection_of_its_
     assembly.collections.new("attic")
     chat = assembly.chats.begin("default").id
     asked_and_answered(assembly, chat, QUESTION)
-    at = app.chats.at
+    at = app.chats.ui
     app.chats.ask_again({at.column.where: str(chat), at.collection: "attic"}, the(turn=1, question=""), request("one"))
     list(app.chats.follow(request("one")))
     (turn,) = assembly.chats.turns(chat)
@@ -295,7 +295,7 @@ def test_an_earlier_turn_that_is_being_answered_once_more_is_shown_in_its_place(
     chat = assembly.chats.begin("default").id
     for question in ("One?", "Two?", "Three?"):
         asked_and_answered(assembly, chat, question)
-    shown = app.chats.ask_again({app.chats.at.column.where: str(chat)}, the(turn=2, question=""), request("one"))
+    shown = app.chats.ask_again({app.chats.ui.column.where: str(chat)}, the(turn=2, question=""), request("one"))
     assert re.findall(r"<p>(\w+\?)</p>", shown[LOG]) == ["One?"]
     assert "Two?" in shown[LIVE]
     *_, last = app.chats.follow(request("one"))

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.process
 CALLS, TABS, UPLOADS, SLOW = 1_000, 50, 500, 100
 MOST_USED = 3_000_000_000
 """Bytes of memory that the app may use under all of this, half of it for models."""
-CHEAP, FOLLOWS = "left", "follow"
+CHEAP, FOLLOWS = "status_line", "follow"
 """Events of the page: one that reads what left this computer, one that goes on as long as files are taken in."""
 JSON = "application/json"
 KEPT = 2_000_000

@@ -68,7 +68,7 @@ def test_the_models_for_other_languages_are_chosen_together_and_documents_embedd
     (tmp_path / "regeln.md").write_text("# Regeln\n\nDer Hof ist von 8 bis 20 Uhr offen.", "utf-8")
     list(assembly.ingest(uploads_from([tmp_path / "regeln.md"])))
     assert assembly.collections.mostly_foreign(assembly.collections.documents())
-    do = handler(app, "ModelsTab.do")
+    do = handler(app, "ModelsTab.handle_button")
     assert "Documents in other languages" in do(Click("use-set", "multilingual"))
     # Brought from the package index first where it is not there.
     list(handler(app, "ModelsTab.follow")())
@@ -95,7 +95,7 @@ def test_every_list_is_filled_when_the_settings_are_opened(app: App, assembly: A
 def test_the_thresholds_in_force_are_shown_when_the_fold_is_opened(app: App, assembly: Assembly) -> None:
     assembly.runs.save(scored_run(1, [0.9], assembly.calibrations.own.passage))
     rules = assembly.past_questions.rules()
-    upper, lower, policy, picture, changes = handler(app, "ThresholdExplorer.in_force")("default")
+    upper, lower, policy, picture, changes = handler(app, "ThresholdExplorer.show_active")("default")
     assert (upper, lower, policy) == (rules.upper, rules.lower, rules.policy.value)
     assert "<svg" in picture
     assert "Calibrated thresholds" in changes
