@@ -110,7 +110,7 @@ _WITHIN_A_CLAUSE = re.compile(rf"(?i)\b{_POSSESSIVE}\b")
 _POINTS_BACK = re.compile(
     rf"(?i)\b(?:{_PERSONAL}|{_POSSESSIVE}|former|latter|others)\b"
     rf"|\b(?:{_BE}|does|did|do|need|about|of|for|with|than|like|in|on|at|to|from|why|how|before|after|by|mean) that\b"
-    r"|^that\b|\bthat ?\W*$"
+    r"|^that\b|\bthat ?\W*$|\b(?:beyond|above|below|over) that\b|\bthat (?:off|on|out|up|down)\b"
     r"|\b(?:which|this|that|first|second|third|last|next|other|same|another|\w+er|\w+est) one\b|\bwhich ones\b"
     r"|(?<!number )(?<!season )(?<!episode )(?<!part )(?<!step )\bone ?\W*$"
     r"|^which (?:is|are|was|were) (?:the )?(?:more |most |less |least )?\w+\W*$"

@@ -41,6 +41,7 @@ def test_a_turn_is_left_alone_or_gets_the_words_it_leans_on(turn: Asked) -> None
         pytest.param("What are their duties?", False, id="a pronoun for others"),
         pytest.param("Can you name the actions that generate domain events?", True, id="that opens a clause"),
         pytest.param("Does the tenant pay for that?", False, id="that stands for something"),
+        pytest.param("How do I switch that off?", False, id="that, which is switched off"),
         pytest.param("Which rules apply to those who cross the border?", True, id="those who"),
         pytest.param("What do those cost per month?", False, id="those"),
         pytest.param("How can one upgrade the command line tools?", True, id="one, anybody"),
