@@ -19,6 +19,8 @@ from localcrag.text.sanitize import quotable, remove_invisible
 from localcrag.text.titles import heading_text
 from localcrag.text.words import one_line
 
+_NUMBER_CELL = re.compile(r"[^\w\s]*\d[\d.,\s]*[^\w\s]*")
+_YEAR_CELL = re.compile(r"(?:19|20)\d\d")
 MORE = " … "
 """Mark for an omission between two sentences of a paragraph."""
 
@@ -71,6 +73,8 @@ def passage_fragments(passage: Passage, likeliest: Collection[Strip], within: tu
     if shown and shown[0].kind is BlockKind.ROW:
         above = [block for block in blocks if block.kind is BlockKind.HEADER and block.start < begin]
         for header in above[-1:]:
+            if is_data_row(split_cells(passage.text[header.start : header.end].split("\n", 1)[0])):
+                continue
             shown.insert(0, _fragment(header, [(passage.text[header.start : header.end], False)]))
         if not above and passage.lead and " | " in passage.lead:
             shown.insert(0, Fragment(BlockKind.HEADER, ((passage.lead, False),)))
@@ -312,21 +316,38 @@ def _items(run: Sequence[Fragment]) -> Iterator[str]:
 
 
 def _table(run: Sequence[Fragment]) -> list[str]:
-    """Return rows as a table if they have a header and matching numbers of cells, else as lines."""
+    """Return rows as a table if they have matching numbers of cells, else as lines.
+
+    The first row is the header only if it does not look like data; otherwise the header is empty.
+    """
     lines = [one.text.split("\n", 1)[0] for one in run]
     header = lines[0] if run[0].kind is BlockKind.HEADER else ""
     rows = [split_cells(line, header=header) for line in lines]
     ruled = run[0].text.lstrip().startswith("|") or " | " in run[0].text
     width = max(len(row) for row in rows)
-    alone = len(rows) == 1 and "\n" not in run[0].text  # A header with a rule below it is a table even without rows.
-    if run[0].kind is not BlockKind.HEADER or alone or (not ruled and any(len(row) != width for row in rows)):
+    # A header with a rule below it is a table even without rows.
+    alone = header and len(rows) == 1 and "\n" not in run[0].text
+    if alone or (not ruled and (not header or any(len(row) != width for row in rows))):
         return _lines(run)
     written = []
     for one, row in zip(run, rows, strict=True):
         likely = any(marked for _, marked in one.pieces) and one.kind is BlockKind.ROW
         cells = [_cell(cell, likely=likely) for cell in row]
         written.append("| " + " | ".join([*cells, *[""] * (width - len(row))]) + " |")
+    if not header or is_data_row(rows[0]):
+        written.insert(0, "|" + "  |" * width)
     return ["\n".join([written[0], "|" + " --- |" * width, *written[1:]])]
+
+
+def is_data_row(cells: Sequence[str]) -> bool:
+    """Return whether most cells after the first are numbers, as in a row of a table without a header; years are not."""
+    numbers = [_is_number(cell) for cell in cells[1:]]
+    return 2 * sum(numbers) > len(numbers)
+
+
+def _is_number(cell: str) -> bool:
+    """Return whether a cell is a number, or an amount with a sign, and not a year."""
+    return _NUMBER_CELL.fullmatch(cell.strip()) is not None and not _YEAR_CELL.fullmatch(cell.strip())
 
 
 def _cell(text: str, *, likely: bool) -> str:

@@ -273,3 +273,13 @@ def test_a_row_gets_the_header_of_a_table_that_begins_before_its_passage() -> No
     passage = graded(0.5, text, id="p", lead="Town | Fee | Places")
     shown = passage_fragments(passage, (), (0, len("Hull | 140 | 12")))
     assert layout.markdown(shown) == "| Town | Fee | Places |\n| --- | --- | --- |\n| Hull | 140 | 12 |"
+
+
+def test_rows_without_a_header_have_an_empty_one() -> None:
+    text = "| Memberships | 181,366.42 | 141,191.67 |\n| --- | --- | --- |\n| Fees | 1,575.10 | 1,280.00 |"
+    assert laid(text).startswith("|  |  |  |\n| --- | --- | --- |\n| Memberships | 181,366.42 | 141,191.67 |\n| Fees |")
+    years = "| Rate | 2023 | 2024 |\n| --- | --- | --- |\n| Fees | 1.10 | 1.20 |"
+    assert laid(years).startswith("| Rate | 2023 | 2024 |\n| --- | --- | --- |")
+    passage = graded(0.9, text, id="p")
+    shown = passage_fragments(passage, (), (text.index("| Fees"), len(text)))
+    assert layout.markdown(shown) == "|  |  |  |\n| --- | --- | --- |\n| Fees | 1,575.10 | 1,280.00 |"
