@@ -19,7 +19,7 @@ from localcrag.crag.refine.completeness import names_row
 from localcrag.crag.refine.refine import single_strip
 from localcrag.crag.refine.strips import count_words
 from localcrag.crag.screen import injection
-from localcrag.records.passages import Strip
+from localcrag.records.passages import GradedPassage, Strip
 from localcrag.text.blocks import BlockKind
 from localcrag.text.quantities import comparable_moments
 from localcrag.text.question_form import asks_for_list, asks_for_number, asks_how, asks_two_things, needs_inference
@@ -51,29 +51,38 @@ def lead_lines(task: GenerationTask, context: Context) -> list[Quotation]:
     """
     question = task.asked.standalone
     several = asks_several(question)
-    kept = [strip for strip in task.refinement.strips if strip.kept]
+    passages = {passage.id: passage for passage in injection.screened(task.used, context.parts.rules)}
+    kept = [strip for strip in task.refinement.strips if strip.kept and strip.passage in passages]
     scores = _log_odds(question, kept)
-    chosen: list[range] = []
+    chosen: dict[range, Quotation] = {}
     most, margin = (MOST_LINES_OF_SEVERAL, MARGIN_OF_SEVERAL) if several else (MOST_LINES, MARGIN)
-    words = 0
+    words, least = 0, -math.inf
     for place in sorted(range(len(kept)), key=lambda place: -scores[place]):
-        if chosen and scores[place] < scores[chosen[0].start] - margin:
+        if scores[place] < least:
             break
-        if any(place in unit for unit in chosen):
-            continue
         unit = _unit(kept, place, task)
-        more = _count(kept, unit)
-        if (chosen and words + more > LEAD_WORDS) or not _is_shown(kept, unit, task, context):
+        more = sum(count_words(kept[at].text) for at in unit)
+        if any(place in other for other in chosen) or (chosen and words + more > LEAD_WORDS):
             continue
-        chosen.append(unit)
+        piece, passage = single_strip(kept[place], task.evidence), passages[kept[place].passage]
+        if piece is None:
+            continue  # Other evidence has the same words.
+        within = kept[place].start, kept[unit.stop - 1].end
+        line = Quotation(piece, tuple(layout.passage_fragments(passage, (), within)))
+        if not _says_something(line, passage):
+            continue
+        if not chosen:
+            least = scores[place] - margin
+        chosen[unit] = line
         words += more
         if len(chosen) == most:
             break
-    if several:
-        # Several lines of one passage are read in its order, and the passage with the best line comes first.
-        order = list(dict.fromkeys(kept[unit.start].passage for unit in chosen))
-        chosen.sort(key=lambda unit: (order.index(kept[unit.start].passage), unit.start))
-    return [line for unit in chosen if (line := _quotation(kept, unit, task, context))]
+    if not several:
+        return list(chosen.values())
+    # Several lines of one passage are read in its order, and the passage with the best line comes first.
+    order = list(dict.fromkeys(kept[unit.start].passage for unit in chosen))
+    read = sorted(chosen, key=lambda unit: (order.index(kept[unit.start].passage), unit.start))
+    return [chosen[unit] for unit in read]
 
 
 def asks_several(question: str) -> bool:
@@ -101,17 +110,17 @@ def _log_odds(question: str, strips: Sequence[Strip]) -> list[float]:
     return [score(strip, words) for strip, words in zip(strips, held, strict=True)]
 
 
-def _count(strips: Sequence[Strip], unit: range) -> int:
-    return sum(count_words(strips[place].text) for place in unit)
-
-
 def _unit(strips: Sequence[Strip], place: int, task: GenerationTask) -> range:
     """Return the places of a strip and of those after it that it leads to, if it says little by itself."""
-    unit, first = range(place, place + 1), strips[place].text
-    if first.rstrip().endswith(":") or count_words(first) < FRAGMENT_WORDS:
-        while _follows(strips, unit.stop, task) and _count(strips, range(place, unit.stop + 1)) <= UNIT_WORDS:
-            unit = range(place, unit.stop + 1)
-    return unit
+    first = strips[place].text
+    words, stop = count_words(first), place + 1
+    if first.rstrip().endswith(":") or words < FRAGMENT_WORDS:
+        while _follows(strips, stop, task):
+            words += count_words(strips[stop].text)
+            if words > UNIT_WORDS:
+                break
+            stop += 1
+    return range(place, stop)
 
 
 def _follows(strips: Sequence[Strip], place: int, task: GenerationTask) -> bool:
@@ -122,21 +131,11 @@ def _follows(strips: Sequence[Strip], place: int, task: GenerationTask) -> bool:
     return any(strips[place].text in piece.text and strips[place - 1].text in piece.text for piece in pieces)
 
 
-def _is_shown(strips: Sequence[Strip], unit: range, task: GenerationTask, context: Context) -> bool:
-    """Return whether a unit has words besides headings, and evidence that can be cited."""
-    line = _quotation(strips, unit, task, context)
-    return line is not None and any(one.kind not in (BlockKind.HEADING, BlockKind.HEADER) for one in line.fragments)
-
-
-def _quotation(strips: Sequence[Strip], unit: range, task: GenerationTask, context: Context) -> Quotation | None:
-    """Return a unit as a quotation; None if no piece of evidence has it, because another one has the same words."""
-    first, last = strips[unit.start], strips[unit.stop - 1]
-    piece = single_strip(first, task.evidence)
-    screened = injection.screened(task.used, context.parts.rules)
-    passage = next((one for one in screened if one.id == first.passage), None)
-    if piece is None or passage is None:
-        return None
-    return Quotation(piece, tuple(layout.passage_fragments(passage, (), (first.start, last.end))))
+def _says_something(line: Quotation, passage: GradedPassage) -> bool:
+    """Return whether a line has words besides headings and the name of its document."""
+    text = " ".join(one.text for one in line.fragments if one.kind not in (BlockKind.HEADING, BlockKind.HEADER))
+    named = re.sub(r"[-_.]", " ", f"{passage.title} {passage.document}")
+    return bool(content_words(text) - content_words(named))
 
 
 def render_lines(lines: Sequence[Quotation]) -> str:
