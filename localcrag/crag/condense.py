@@ -373,9 +373,8 @@ def compare_readings(question: str, joined: str, history: Sequence[Turn], contex
     """Return the two readings, the question alone and `joined` with its conversation, with one of them kept.
 
     The relevance of a reading is that of its best passage to the question as asked. With the conversation, the best
-    passage is often just the answer to the previous question, which proves nothing about this one. The question alone
-    is kept only if its passage is CORRECT and more relevant than the other: in a chat, most questions that may be
-    follow-ups are.
+    passage is often just the answer to the previous question, which proves nothing about this one. The follow-up is
+    kept if its passage is more relevant than the other and not INCORRECT.
 
     The result is empty if the two cannot be compared: a failure here also occurs in the following steps, which report
     it.
@@ -386,7 +385,7 @@ def compare_readings(question: str, joined: str, history: Sequence[Turn], contex
         by_itself, as_follow_up = (_best_relevance(read, question, context) for read in (question, joined))
     except (ModelError, StoreError):
         return ()
-    follows = as_follow_up > by_itself or by_itself < context.parts.scorer.calibration.thresholds.upper
+    follows = as_follow_up > by_itself and as_follow_up >= context.parts.scorer.calibration.thresholds.lower
     return (
         Reading(question, "", by_itself, kept=not follows),
         Reading(joined, topic(history), as_follow_up, kept=follows),
