@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 
 from localcrag.evaluation import curves
 from localcrag.evaluation.diagnosis import (
     Cause,
+    Loss,
     OutcomeCounts,
     best_passage,
     diagnose,
@@ -21,15 +22,10 @@ from localcrag.evaluation.diagnosis import (
 from localcrag.evaluation.metrics import BY_NAME, Metric, contains_answer
 from localcrag.evaluation.plan import FULL, ablations
 from localcrag.evaluation.results import GROUPS, About, Evaluation, measure_all, step_costs
-from localcrag.evaluation.wording import (
-    Estimate,
-    PairedDifference,
-    difference,
-    estimate,
-    unproved_reason,
-)
+from localcrag.evaluation.wording import Estimate, PairedDifference, difference, estimate, unproved_reason
 from localcrag.records.enums import Action, Grade
 from localcrag.records.evaluation_set import AnswerLocation, Question
+from localcrag.records.passages import Evidence, GradedPassage
 from localcrag.records.run import Run
 
 ALL, IN_DOCUMENTS, ON_WEB, NOWHERE = GROUPS
@@ -105,7 +101,20 @@ class ShownText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worst:
+class QuestionOutcome:
+    """A short form of a question's run; `cause` tells what went wrong, None if the run is right."""
+
+    action: Action | None
+    rule: str
+    answer: str
+    abstained: bool
+    uncertain: bool
+    cause: Cause | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worst(QuestionOutcome):
     """A question that went wrong.
 
     `first_right` tells whether the first configuration got it right; None if this is the first one, or if that one did
@@ -117,13 +126,6 @@ class Worst:
     standalone: str
     held_by: AnswerLocation
     accepted: tuple[str, ...]
-    answer: str
-    abstained: bool
-    uncertain: bool
-    action: Action | None
-    rule: str
-    cause: Cause
-    why: str
     passage: ShownText | None
     evidence: tuple[ShownText, ...]
     first_right: bool | None
@@ -174,18 +176,12 @@ def worst(evaluation: Evaluation, name: str, first: str) -> tuple[Worst, ...]:
     others = evaluation.runs.get(first, {}) if name != first else {}
     return tuple(
         Worst(
+            **asdict(question_outcome(run, loss)),
             id=question.id,
             question=question.question,
             standalone=run.standalone_question,
             held_by=question.held_by,
             accepted=question.answers,
-            answer=run.answer,
-            abstained=run.abstained,
-            uncertain=run.uncertain,
-            action=run.action,
-            rule=run.rule,
-            cause=loss.cause,
-            why=loss.why,
             passage=_passage(question, run),
             evidence=_evidence(question, run),
             first_right=is_right(question, others[question.id]) if question.id in others else None,
@@ -194,35 +190,40 @@ def worst(evaluation: Evaluation, name: str, first: str) -> tuple[Worst, ...]:
     )
 
 
+def question_outcome(run: Run, loss: Loss | None) -> QuestionOutcome:
+    """Return a run in its short form; `loss` is what went wrong."""
+    return QuestionOutcome(
+        action=run.action,
+        rule=run.rule,
+        answer=run.answer,
+        abstained=run.abstained,
+        uncertain=run.uncertain,
+        cause=loss.cause if loss else None,
+        why=loss.why if loss else "",
+    )
+
+
 def _passage(question: Question, run: Run) -> ShownText | None:
     passage = best_passage(run, question.answers)
     if passage is None:
         return None
-    return ShownText(
-        where=place_in_source(passage, passage.rows),
-        relevance=passage.relevance if run.action else None,
-        grade=passage.grade if run.action else None,
-        text=passage.text,
-        holds=contains_answer(passage.text, question.answers),
-    )
+    grade = passage.grade if run.action else None
+    return _shown(question, run, passage, place_in_source(passage, passage.rows), grade)
 
 
 def _evidence(question: Question, run: Run) -> tuple[ShownText, ...]:
     sources = {source.id: source for source in run.sources}
-    pieces = []
-    for piece in run.evidence:
-        source = sources.get(piece.source)
-        where = place_in_source(source, piece.rows) if source else ""
-        pieces.append(
-            ShownText(
-                where=f"[{piece.n}] {where}".strip(),
-                relevance=piece.relevance if run.action else None,
-                grade=None,
-                text=piece.text,
-                holds=contains_answer(piece.text, question.answers),
-            )
-        )
-    return tuple(pieces)
+    places = [place_in_source(sources[one.source], one.rows) if one.source in sources else "" for one in run.evidence]
+    return tuple(
+        _shown(question, run, piece, f"[{piece.n}] {place}".strip(), None)
+        for piece, place in zip(run.evidence, places, strict=True)
+    )
+
+
+def _shown(question: Question, run: Run, one: GradedPassage | Evidence, where: str, grade: Grade | None) -> ShownText:
+    holds = contains_answer(one.text, question.answers)
+    relevance = one.relevance if run.action else None
+    return ShownText(where=where, relevance=relevance, grade=grade, text=one.text, holds=holds)
 
 
 FEWEST_ABLATED = 3
