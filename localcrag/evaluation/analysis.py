@@ -7,18 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 
-from localcrag.evaluation import curves
-from localcrag.evaluation.diagnosis import (
-    Cause,
-    Loss,
-    OutcomeCounts,
-    best_passage,
-    diagnose,
-    is_right,
-    outcome_groups,
-    place_in_source,
-    severity,
-)
+from localcrag.evaluation import curves, diagnosis
 from localcrag.evaluation.metrics import BY_NAME, Metric, contains_answer
 from localcrag.evaluation.plan import FULL, ablations
 from localcrag.evaluation.results import GROUPS, About, Evaluation, measure_all, step_costs
@@ -86,7 +75,7 @@ class Losses:
 
     questions: int
     right: int
-    causes: dict[Cause, int]
+    causes: dict[diagnosis.Cause, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,7 +98,7 @@ class QuestionOutcome:
     answer: str
     abstained: bool
     uncertain: bool
-    cause: Cause | None
+    cause: diagnosis.Cause | None
     why: str
 
 
@@ -160,7 +149,7 @@ class Figures:
     losses: dict[str, Losses]
     full: str | None
     worst: tuple[Worst, ...]
-    outcomes: dict[str, tuple[OutcomeCounts, ...]]
+    outcomes: dict[str, tuple[diagnosis.OutcomeCounts, ...]]
 
 
 WORST = 20
@@ -170,9 +159,9 @@ WORST = 20
 def worst(evaluation: Evaluation, name: str, first: str) -> tuple[Worst, ...]:
     """Return the WORST questions of a configuration, the worst first; `first` is the configuration to compare with."""
     found = [
-        (question, run, loss) for question, run in evaluation.pairs(name) if (loss := diagnose(question, run))
+        (question, run, loss) for question, run in evaluation.pairs(name) if (loss := diagnosis.diagnose(question, run))
     ]  # fmt: skip
-    found.sort(key=lambda one: severity(*one))
+    found.sort(key=lambda one: diagnosis.severity(*one))
     others = evaluation.runs.get(first, {}) if name != first else {}
     return tuple(
         Worst(
@@ -184,13 +173,13 @@ def worst(evaluation: Evaluation, name: str, first: str) -> tuple[Worst, ...]:
             accepted=question.answers,
             passage=_passage(question, run),
             evidence=_evidence(question, run),
-            first_right=is_right(question, others[question.id]) if question.id in others else None,
+            first_right=diagnosis.is_right(question, others[question.id]) if question.id in others else None,
         )
         for question, run, loss in found[:WORST]
     )
 
 
-def question_outcome(run: Run, loss: Loss | None) -> QuestionOutcome:
+def question_outcome(run: Run, loss: diagnosis.Loss | None) -> QuestionOutcome:
     """Return a run in its short form; `loss` is what went wrong."""
     return QuestionOutcome(
         action=run.action,
@@ -204,16 +193,19 @@ def question_outcome(run: Run, loss: Loss | None) -> QuestionOutcome:
 
 
 def _passage(question: Question, run: Run) -> ShownText | None:
-    passage = best_passage(run, question.answers)
+    passage = diagnosis.best_passage(run, question.answers)
     if passage is None:
         return None
     grade = passage.grade if run.action else None
-    return _shown(question, run, passage, place_in_source(passage, passage.rows), grade)
+    return _shown(question, run, passage, diagnosis.place_in_source(passage, passage.rows), grade)
 
 
 def _evidence(question: Question, run: Run) -> tuple[ShownText, ...]:
     sources = {source.id: source for source in run.sources}
-    places = [place_in_source(sources[one.source], one.rows) if one.source in sources else "" for one in run.evidence]
+    places = [
+        diagnosis.place_in_source(sources[one.source], one.rows) if one.source in sources else ""
+        for one in run.evidence
+    ]
     return tuple(
         _shown(question, run, piece, f"[{piece.n}] {place}".strip(), None)
         for piece, place in zip(run.evidence, places, strict=True)
@@ -263,7 +255,7 @@ def figures(evaluation: Evaluation) -> Figures:
         losses={name: _losses(evaluation, name) for name in asked},
         full=full,
         worst=worst(evaluation, full, asked[0]) if full else (),
-        outcomes={name: tuple(outcome_groups(evaluation, name)) for name in asked},
+        outcomes={name: tuple(diagnosis.outcome_groups(evaluation, name)) for name in asked},
     )
 
 
@@ -350,9 +342,9 @@ def _decisions(evaluation: Evaluation, name: str) -> Counts:
 
 def _losses(evaluation: Evaluation, name: str) -> Losses:
     pairs = evaluation.pairs(name)
-    counts = Counter(loss.cause for question, run in pairs if (loss := diagnose(question, run)))
+    counts = Counter(loss.cause for question, run in pairs if (loss := diagnosis.diagnose(question, run)))
     return Losses(
         questions=len(pairs),
         right=len(pairs) - counts.total(),
-        causes={cause: counts[cause] for cause in Cause},
+        causes={cause: counts[cause] for cause in diagnosis.Cause},
     )

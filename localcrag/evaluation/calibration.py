@@ -10,9 +10,10 @@ reaches `upper`. In this module, `there` tells whether one of the retrieved pass
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -198,6 +199,7 @@ def choose(steps: list[ThresholdStep], default: float) -> float:
     return chosen.threshold
 
 
+SEED = 1
 FOLDS = 5
 """Number of folds of the cross-validation."""
 RESAMPLES = 1000
@@ -268,12 +270,16 @@ def calibrated_predictions(data: ScoredQuestions, calibration: FittedCalibration
     return Predicted(relevances, data.best(relevances)[data.counted] >= calibration.thresholds.upper)
 
 
-def cross_validated(data: ScoredQuestions, criterion: Criterion, seed: int) -> Predicted:
-    """Return cross-validated predictions: each question is predicted by a fit to other questions. Raises ValueError."""
+def cross_validated(data: ScoredQuestions, criterion: Criterion) -> Predicted:
+    """Return cross-validated predictions: each question is predicted by a fit to other questions. Raises ValueError.
+
+    Every fold has both kinds of question; GroupKFold would divide the rows without regard to the kinds.
+    """
     relevances = np.zeros(len(data.marks))
     correct = np.zeros(len(data.own), dtype=bool)
     counted = data.counted
-    for known, asked in _folds(data.there, seed):
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=SEED)
+    for known, asked in folds.split(np.zeros((len(data.there), 1)), data.there):
         is_known, is_asked = np.isin(data.questions, known), np.isin(data.questions, asked)
         predicted = predict(fit(data.features[is_known], data.marks[is_known]), data.features)
         best = data.best(predicted)
@@ -284,76 +290,54 @@ def cross_validated(data: ScoredQuestions, criterion: Criterion, seed: int) -> P
     return Predicted(relevances, correct[counted])
 
 
-def _folds(there: Marks, seed: int) -> Iterator[tuple[Places, Places]]:
-    """Yield the indices of questions to fit on and to predict, so that every fold has both kinds of question.
-
-    GroupKFold would also divide the rows by question, but without regard to the kinds.
-    """
-    yield from StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(np.zeros((len(there), 1)), there)
-
-
 def changes(
-    data: ScoredQuestions, before: Predicted, after: Predicted, criterion: Criterion, seed: int
+    data: ScoredQuestions, before: Predicted, after: Predicted, criterion: Criterion
 ) -> tuple[FigureChange, ...]:
     """Return each figure before and after, with the interval of its change from a bootstrap over questions."""
-    marks, counted = data.marks, data.counted
-    there = data.there[counted]
+    marks, there = data.marks, data.there[data.counted]
     rows = [np.flatnonzero(data.questions == number) for number in range(len(data.own))]
-    place = {int(number): at for at, number in enumerate(counted)}
+    place = {int(number): at for at, number in enumerate(data.counted)}
 
-    def over_rows(figure: Callable[[Floats, Marks], float]) -> Callable[[Predicted, Places], float]:
-        def value(text: Predicted, drawn: Places) -> float:
-            chosen = np.concatenate([rows[number] for number in drawn])
-            return figure(text.relevances[chosen], marks[chosen])
+    def in_rows(text: Predicted, drawn: Places) -> tuple[Any, Marks]:
+        chosen = np.concatenate([rows[number] for number in drawn])
+        return text.relevances[chosen], marks[chosen]
 
-        return value
+    def in_questions(text: Predicted, drawn: Places) -> tuple[Any, Marks]:
+        chosen = np.array([place[number] for number in drawn.tolist() if number in place], dtype=np.intp)
+        return text.correct[chosen], there[chosen]
 
-    def over_questions(figure: Callable[[Marks, Marks], float]) -> Callable[[Predicted, Places], float]:
-        def value(text: Predicted, drawn: Places) -> float:
-            chosen = np.array([place[number] for number in drawn.tolist() if number in place], dtype=np.intp)
-            return figure(text.correct[chosen], there[chosen])
-
-        return value
-
-    figures = {
-        "log loss": over_rows(lambda given, true: float(log_losses(given, true).mean())),
-        "calibration error": over_rows(calibration_error),
-        "Brier score": over_rows(lambda given, true: float(squared_errors(given, true).mean())),
-        "AUC": over_rows(lambda given, true: auc(true, given)),
-        "action accuracy": over_questions(accuracy),
-        "web rate": over_questions(lambda given, _: web_rate(given)),
-        "F1 of CORRECT": over_questions(f1),
+    figures: dict[str, _Figure] = {
+        "log loss": (in_rows, lambda given, true: float(log_losses(given, true).mean())),
+        "calibration error": (in_rows, calibration_error),
+        "Brier score": (in_rows, lambda given, true: float(squared_errors(given, true).mean())),
+        "AUC": (in_rows, lambda given, true: auc(true, given)),
+        "action accuracy": (in_questions, accuracy),
+        "web rate": (in_questions, lambda given, _: web_rate(given)),
+        "F1 of CORRECT": (in_questions, f1),
     }
     if criterion.kind is CriterionKind.COST:
-        figures["cost of a question"] = over_questions(lambda given, true: cost(given, true, criterion.cost))
+        figures["cost of a question"] = (in_questions, lambda given, true: cost(given, true, criterion.cost))
     every = np.arange(len(data.own))
-    return tuple(_change(name, every, figure, (before, after), seed) for name, figure in figures.items())
+    return tuple(_change(name, every, figure, before, after) for name, figure in figures.items())
 
 
-def _change(
-    name: str,
-    every: Places,
-    figure: Callable[[Predicted, Places], float],
-    both: tuple[Predicted, Predicted],
-    seed: int,
-) -> FigureChange:
-    before, after = both
+_Figure = tuple[Callable[[Predicted, Places], tuple[Any, Marks]], Callable[[Any, Marks], float]]
+"""A function that returns the predictions and marks of the questions drawn, and one that computes a figure of them."""
+
+
+def _change(name: str, every: Places, figure: _Figure, before: Predicted, after: Predicted) -> FigureChange:
+    choose, measure = figure
 
     def difference(drawn: Places) -> float:
         # A draw with only one kind of row has no AUC (NaN), which counts as no change.
-        return float(np.nan_to_num(figure(after, drawn) - figure(before, drawn)))
+        return float(np.nan_to_num(measure(*choose(after, drawn)) - measure(*choose(before, drawn))))
 
     drawn = stats.bootstrap(
-        (every,), difference, n_resamples=RESAMPLES, vectorized=False, method="percentile", rng=seed
+        (every,), difference, n_resamples=RESAMPLES, vectorized=False, method="percentile", rng=SEED
     )
-    return FigureChange(
-        name,
-        figure(before, every),
-        figure(after, every),
-        float(drawn.confidence_interval.low),
-        float(drawn.confidence_interval.high),
-        float(drawn.standard_error),
-    )
+    interval = drawn.confidence_interval
+    was, now = (measure(*choose(predicted, every)) for predicted in (before, after))
+    return FigureChange(name, was, now, float(interval.low), float(interval.high), float(drawn.standard_error))
 
 
 FEWEST_ROWS = 50
@@ -389,7 +373,6 @@ def fit_calibration(
     *,
     in_force: FittedCalibration,
     criterion: Criterion,
-    seed: int = 1,
 ) -> Fitted:
     """Return the calibration that fits the labels best; `in_force` is the active calibration.
 
@@ -399,7 +382,7 @@ def fit_calibration(
     data = to_arrays(scores)
     try:
         passage = fit(data.features, data.marks)
-        before, after = calibrated_predictions(data, in_force), cross_validated(data, criterion, seed)
+        before, after = calibrated_predictions(data, in_force), cross_validated(data, criterion)
     except ValueError as error:
         raise EvaluationError(
             "These labels cannot calibrate the scorer: passages that are labelled relevant have lower scores than the "
@@ -416,7 +399,7 @@ def fit_calibration(
         notes = (*notes, "The threshold lower is as high as upper: no question is AMBIGUOUS any more.")
     return Fitted(
         FittedCalibration(passage, strip, Thresholds(upper=upper, lower=lower, strip=strip_threshold)),
-        changes(data, before, after, criterion, seed),
+        changes(data, before, after, criterion),
         passages=len(scores),
         relevant=sum(score.relevant for score in scores),
         questions=len(counted),

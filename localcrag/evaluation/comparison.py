@@ -8,16 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from localcrag.evaluation.analysis import (
-    ALL,
-    ComparisonVerdict,
-    Paired,
-    QuestionOutcome,
-    groups_of,
-    paired,
-    question_outcome,
-    verdict,
-)
+from localcrag.evaluation import analysis
 from localcrag.evaluation.diagnosis import diagnose, is_right
 from localcrag.evaluation.report_page import Card, Quote, ReportPage, ReportSection, ReportTable, Tone
 from localcrag.evaluation.report_sections import HOLDERS, accepted, every_difference, verdict_lines, verdict_table
@@ -48,8 +39,8 @@ class Changed:
     held_by: AnswerLocation
     accepted: tuple[str, ...]
     change: OutcomeChange
-    before: QuestionOutcome
-    after: QuestionOutcome
+    before: analysis.QuestionOutcome
+    after: analysis.QuestionOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,8 +68,8 @@ class Comparison:
     only_after: int
     groups: dict[str, int]
     differing: tuple[Differing, ...]
-    verdict: ComparisonVerdict
-    paired: Paired
+    verdict: analysis.ComparisonVerdict
+    paired: analysis.Paired
     changed: tuple[Changed, ...]
 
 
@@ -98,7 +89,7 @@ def compare(before: Side, after: Side) -> Comparison:
         name: {metric: {one: measure[one] for one in both if one in measure} for metric, measure in found.items()}
         for name, found in ((first, measure_all(*before)), (second, measure_all(*after)))
     }
-    groups = groups_of(questions)
+    groups = analysis.groups_of(questions)
     changed = [found for name in both if (found := _changed(pairs[name][0], pairs[name][1], others[name][1]))]
     changed.sort(key=lambda one: list(OutcomeChange).index(one.change))
     return Comparison(
@@ -111,8 +102,8 @@ def compare(before: Side, after: Side) -> Comparison:
         only_after=len(others) - len(both),
         groups={name: len(ids) for name, ids in groups.items()},
         differing=_differing(before, after),
-        verdict=verdict(values, groups, first, second),
-        paired=paired(values, groups, first, second),
+        verdict=analysis.verdict(values, groups, first, second),
+        paired=analysis.paired(values, groups, first, second),
         changed=tuple(changed),
     )
 
@@ -141,8 +132,8 @@ def _changed(question: Question, before: Run, after: Run) -> Changed | None:
         held_by=question.held_by,
         accepted=question.answers,
         change=change,
-        before=question_outcome(before, diagnose(question, before)),
-        after=question_outcome(after, diagnose(question, after)),
+        before=analysis.question_outcome(before, diagnose(question, before)),
+        after=analysis.question_outcome(after, diagnose(question, after)),
     )
 
 
@@ -216,7 +207,7 @@ def _figures_section(found: Comparison) -> ReportSection:
     return ReportSection(
         "All differences",
         "Second minus first, on the questions that a figure applies to in both, with 95 % intervals.",
-        tables=[every_difference(group, (found.paired,), folded=group != ALL) for group in found.groups],
+        tables=[every_difference(group, (found.paired,), folded=group != analysis.ALL) for group in found.groups],
     )
 
 
@@ -251,7 +242,7 @@ def _card(one: Changed, found: Comparison) -> Card:
     )
 
 
-def _quote(name: str, outcome: QuestionOutcome) -> Quote:
+def _quote(name: str, outcome: analysis.QuestionOutcome) -> Quote:
     decided = f"{outcome.action}: {outcome.rule}" if outcome.action else ""
     given = "abstained" if outcome.abstained else "not certain" if outcome.uncertain else ""
     text = ", ".join(part for part in (given, decided) if part)

@@ -12,7 +12,7 @@ import json
 import re
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from html import escape
 from http import HTTPStatus
@@ -37,57 +37,54 @@ def recorded_search(results: Sequence[WebResult]) -> Iterator[str]:
 
     Results with the same url and content are served once. Raises OSError if no port is available.
     """
-    with closing(_index(results)) as index:
-        lock = threading.Lock()
-
-        def search(query: str) -> list[dict[str, str]]:
-            # All threads share one connection, because the table exists only in its memory.
-            with lock:
-                return _best(index, query)
-
-        with _Server(("127.0.0.1", 0), _handler(search)) as server:
-            # Use a short interval, because the end of the block waits for it.
-            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, name="recorded web")
-            thread.start()
-            try:
-                yield f"http://127.0.0.1:{server.server_port}"
-            finally:
-                server.shutdown()
-                thread.join()
-
-
-def _handler(search: Callable[[str], list[dict[str, str]]]) -> type[BaseHTTPRequestHandler]:
-    """Return a request handler that answers with the results of `search`."""
-
-    class Handler(BaseHTTPRequestHandler):
-        timeout = LONGEST_SILENCE
-
-        def do_GET(self) -> None:
-            parts = urlsplit(self.path)
-            asked = parse_qs(parts.query)
-            if parts.path.rstrip("/") != "/search" or asked.get("format") != ["json"] or "q" not in asked:
-                self.send_error(HTTPStatus.NOT_FOUND)
-                return
-            query = " ".join(asked["q"])
-            found = search(query)
-            body = json.dumps({"query": query, "number_of_results": len(found), "results": found}).encode()
-            self.send_response(HTTPStatus.OK)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None: ...
-
-    return Handler
+    # Use a short interval, because the end of the block waits for it.
+    with closing(_index(results)) as index, _Server(index) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, name="recorded web")
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = False  # Closing the server waits for answers in progress.
     request_queue_size = 64  # Length of the queue, so that many simultaneous connections are not refused.
 
+    def __init__(self, index: sqlite3.Connection) -> None:
+        super().__init__(("127.0.0.1", 0), _Handler)
+        self._index, self._lock = index, threading.Lock()
+
+    def search(self, query: str) -> list[dict[str, str]]:
+        # All threads share one connection, because the table exists only in its memory.
+        with self._lock:
+            return _best(self._index, query)
+
     def handle_error(self, request: object, client_address: object) -> None:
         """Stay silent: the only failures here are clients that have disconnected."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    server: _Server
+    timeout = LONGEST_SILENCE
+
+    def do_GET(self) -> None:
+        parts = urlsplit(self.path)
+        asked = parse_qs(parts.query)
+        if parts.path.rstrip("/") != "/search" or asked.get("format") != ["json"] or "q" not in asked:
+            self.send_error(HTTPStatus.NOT_FOUND)
+            return
+        query = " ".join(asked["q"])
+        found = self.server.search(query)
+        body = json.dumps({"query": query, "number_of_results": len(found), "results": found}).encode()
+        self.send_response(HTTPStatus.OK)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None: ...
 
 
 def _index(results: Sequence[WebResult]) -> sqlite3.Connection:

@@ -5,25 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from localcrag.evaluation import report_plots
+from localcrag.evaluation import report_plots, wording
 from localcrag.evaluation.analysis import ALL, KEYS, ComparisonVerdict, Figures, KeyFigure, Paired, ShownText, Worst
 from localcrag.evaluation.curves import Length
 from localcrag.evaluation.diagnosis import MEANING, OUTCOME_HEADINGS, Cause, outcome_row
 from localcrag.evaluation.metrics import BY_NAME, METRICS, Better
 from localcrag.evaluation.report_page import Card, Quote, ReportCell, ReportPage, ReportSection, ReportTable, Row, Tone
 from localcrag.evaluation.results import GROUPS
-from localcrag.evaluation.wording import (
-    CONFIDENCE,
-    NONE,
-    RESAMPLES,
-    Estimate,
-    PairedDifference,
-    chance,
-    direction,
-    interval,
-    number,
-    plain,
-)
 from localcrag.records.enums import Action
 from localcrag.records.evaluation_set import AnswerLocation
 from localcrag.text.translation import format_decimals
@@ -48,19 +36,19 @@ def accepted(answers: Sequence[str]) -> str:
     return " | ".join(answers[:MOST_ACCEPTED]) + more
 
 
-def cell(metric: str, one: Estimate | None, tone: Tone = Tone.NONE) -> ReportCell:
+def cell(metric: str, one: wording.Estimate | None, tone: Tone = Tone.NONE) -> ReportCell:
     """Return a figure with its interval and number of questions."""
     if one is None:
-        return ReportCell(NONE)
-    return ReportCell(number(metric, one.mean), _note(interval(metric, one), f"n {one.n}"), tone)
+        return ReportCell(wording.NONE)
+    return ReportCell(wording.number(metric, one.mean), _note(wording.interval(metric, one), f"n {one.n}"), tone)
 
 
-def change(metric: str, one: PairedDifference | None) -> ReportCell:
+def change(metric: str, one: wording.PairedDifference | None) -> ReportCell:
     """Return a paired difference with its interval, p and number of questions."""
     if one is None:
-        return ReportCell(NONE)
-    note = _note(interval(metric, one, signed=True), chance(one.p), f"n {one.n}")
-    return ReportCell(number(metric, one.mean, signed=True), note, TONES[direction(metric, one)])
+        return ReportCell(wording.NONE)
+    note = _note(wording.interval(metric, one, signed=True), wording.chance(one.p), f"n {one.n}")
+    return ReportCell(wording.number(metric, one.mean, signed=True), note, TONES[wording.direction(metric, one)])
 
 
 def _note(*parts: str) -> str:
@@ -82,7 +70,7 @@ def verdict_table(verdict: ComparisonVerdict, *, folded: bool = False) -> Report
             cell(one.metric, one.first),
             cell(one.metric, one.second),
             change(one.metric, one.difference),
-            NONE if one.ratio is None else f"{one.ratio:.2f} ×",
+            wording.NONE if one.ratio is None else f"{one.ratio:.2f} ×",
             _word(one),
         )
         for one in verdict.figures
@@ -96,7 +84,7 @@ def _word(one: KeyFigure) -> str:
         return "not compared"
     if one.not_proved:
         return "not proved"
-    return TONES[direction(one.metric, one.difference)].value or "changed"
+    return TONES[wording.direction(one.metric, one.difference)].value or "changed"
 
 
 def _difference_table(
@@ -144,7 +132,7 @@ def _reliability(figures: Figures) -> ReportSection | None:
     if found is None:
         return None
     rows = [
-        (f"{one.low:.1f} to {one.high:.1f}", str(one.n), number(SHARE, one.predicted), cell(SHARE, one.held))
+        (f"{one.low:.1f} to {one.high:.1f}", str(one.n), wording.number(SHARE, one.predicted), cell(SHARE, one.held))
         for one in found.bins
     ]
     summed = (
@@ -175,7 +163,7 @@ def _sweep(figures: Figures) -> ReportSection | None:
     rows = [
         (
             f"{point.upper:.2f}{' (in force)' if point == now else ''}",
-            *(number(SHARE, one) for one in (point.accuracy, point.not_opposite, point.web_rate)),
+            *(wording.number(SHARE, one) for one in (point.accuracy, point.not_opposite, point.web_rate)),
         )
         for point in sorted({*found.uppers, now}, key=lambda point: point.upper)
     ]
@@ -234,7 +222,7 @@ def _times(figures: Figures) -> ReportSection:
 
 def _step_cost(costs: dict[str, float] | None) -> str:
     if costs is None:
-        return NONE
+        return wording.NONE
     tokens = f", {costs['prompt_tokens']:.0f} → {costs['completion_tokens']:.0f}" if costs["llm_calls"] else ""
     return f"{costs['seconds']:.3f}{tokens}"
 
@@ -281,7 +269,7 @@ def _card(place: int, one: Worst, first: str) -> Card:
     if one.passage:
         quotes.append(_quote("best passage", one.passage))
     quotes += [_quote("evidence", piece) for piece in one.evidence]
-    return Card(f"{place}. {one.question}", one.cause, one.why, lines, quotes)
+    return Card(f"{place}. {one.question}", one.cause or "", one.why, lines, quotes)
 
 
 def _quote(label: str, shown: ShownText) -> Quote:
@@ -337,7 +325,7 @@ def _verdicts(figures: Figures) -> ReportSection | None:
     return ReportSection(
         "Verdict",
         f"What “{last.second}” gains or loses against “{last.first}” on the same questions. What is called significant "
-        f"would come about by chance in fewer than {100 * (1 - CONFIDENCE):.0f} of 100 cases.",
+        f"would come about by chance in fewer than {100 * (1 - wording.CONFIDENCE):.0f} of 100 cases.",
         lines=verdict_lines(last),
         tables=(verdict_table(last), *(verdict_table(verdict, folded=True) for verdict in others)),
     )
@@ -345,7 +333,7 @@ def _verdicts(figures: Figures) -> ReportSection | None:
 
 def verdict_lines(verdict: ComparisonVerdict) -> list[str]:
     """Return sentences about what a verdict proves, what it does not prove, and why."""
-    found = [(one, direction(one.metric, one.difference)) for one in verdict.figures if one.difference]
+    found = [(one, wording.direction(one.metric, one.difference)) for one in verdict.figures if one.difference]
     lines = []
     for word, tone in (("Better, significant", Tone.BETTER), ("Worse, significant", Tone.WORSE)):
         if titles := [metric_title(one.metric, one.group) for one, way in found if way and TONES[way] is tone]:
@@ -366,7 +354,7 @@ def _asked(figures: Figures) -> ReportSection:
         (name, str(figures.asked.get(name, 0)), _listed(changes) or "the settings below")
         for name, changes in about.configurations.items()
     ]
-    settings = [(name, plain(value)) for name, value in about.settings.items()]
+    settings = [(name, wording.plain(value)) for name, value in about.settings.items()]
     return ReportSection(
         "What was asked",
         "Two evaluations can be compared where sets and digests are the same; localcrag’s own code had the digest "
@@ -384,7 +372,7 @@ def _listed(changes: Mapping[str, Any]) -> str:
     """Return, in words, the settings and steps that make up a configuration."""
     settings = changes.get("changes", {})
     without = [step for step, runs in changes.get("steps", {}).items() if not runs]
-    parts = [f"{name} {plain(value)}" for name, value in settings.items()]
+    parts = [f"{name} {wording.plain(value)}" for name, value in settings.items()]
     return ", ".join(parts + ([f"without {', '.join(without)}"] if without else []))
 
 
@@ -408,14 +396,14 @@ def _metrics(figures: Figures) -> ReportSection:
     first = f"; ▲ better and ▼ worse than {names[0]}, where that is significant" if len(names) > 1 else ""
     return ReportSection(
         "All figures",
-        f"Each is a mean over the questions that it applies to (n), with its 95 % interval from {RESAMPLES} bootstrap "
-        f"resamples of the questions, and without one where they are all alike{first}.",
+        "Each is a mean over the questions that it applies to (n), with its 95 % interval from "
+        f"{wording.RESAMPLES} bootstrap resamples of the questions, and without one where they are all alike{first}.",
         tables=tables,
     )
 
 
-def _tone(metric: str, differences: Mapping[str, PairedDifference]) -> Tone:
-    return TONES[direction(metric, differences[metric])] if metric in differences else Tone.NONE
+def _tone(metric: str, differences: Mapping[str, wording.PairedDifference]) -> Tone:
+    return TONES[wording.direction(metric, differences[metric])] if metric in differences else Tone.NONE
 
 
 def _differences(figures: Figures) -> ReportSection | None:
