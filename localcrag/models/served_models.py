@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Generator, Sequence
 from enum import StrEnum
 from typing import Any
 
@@ -19,10 +17,11 @@ import numpy as np
 from cachetools import LRUCache
 
 from localcrag.models import server_exchange
+from localcrag.models.answer_stream import AnswerStream
 from localcrag.models.server_address import ServerAddress
 from localcrag.models.server_exchange import SILENCE_SECONDS, Exchange, StreamedLines
 from localcrag.records.errors import GenerationError, ServerError, ServerNotRunning
-from localcrag.records.protocols import Calibration, Decoding, Vectors
+from localcrag.records.protocols import Calibration, Decoding, TokenUsage, Vectors
 from localcrag.records.run import Message
 from localcrag.records.thresholds import UNCALIBRATED
 from localcrag.text.sentences import Span
@@ -85,7 +84,7 @@ class ServerLanguageModel:
         self._counted[key] = counted
         return counted
 
-    def stream(self, messages: Sequence[Message], decoding: Decoding) -> ServerStream:
+    def stream(self, messages: Sequence[Message], decoding: Decoding) -> AnswerStream:
         """Start an answer. Raises GenerationError if the prompt is too long for the context window."""
         tokens = self.count_tokens(messages)
         if tokens + 1 >= self.context_tokens:
@@ -106,52 +105,14 @@ class ServerLanguageModel:
         if decoding.stop:
             body["stop"] = list(decoding.stop)
         body |= server_exchange.extra_options(self._model.program, decoding.schema)
-        return ServerStream(self._exchange, body, self._turn, TokenUsage(tokens, estimated=not self.counts))
+        usage, stopped = TokenUsage(tokens, estimated=not self.counts), _Stop()
+        return AnswerStream(usage, _write(self._exchange, body, self._turn, usage, stopped), stopped.set)
 
     def _ask_count(self, messages: Sequence[Message]) -> int | None:
         try:
             return server_exchange.count_tokens(self._exchange, self._model, messages)
         except (ServerError, KeyError, TypeError, ValueError):
             return None
-
-
-@dataclass(slots=True)
-class TokenUsage:
-    """Token counts of an answer and its prompt; `estimated` until the server has reported them."""
-
-    prompt: int
-    completion: int = 0
-    estimated: bool = True
-
-
-class ServerStream:
-    """An answer being written. Closing it, or dropping the last reference to it, ends the connection and the answer."""
-
-    def __init__(self, exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: TokenUsage) -> None:
-        """Prepare the stream; the request is sent when the first piece is requested."""
-        self._usage = usage
-        self._update_usage()
-        self._stopped = _Stop()
-        # The generator must not refer to this object: in a reference cycle, an abandoned stream would hold the lock.
-        self._written = _write(exchange, body, turn, usage, self._stopped)
-
-    def __iter__(self) -> Iterator[str]:
-        try:
-            for piece in self._written:
-                self._update_usage()
-                yield piece
-        finally:
-            self._update_usage()
-
-    def _update_usage(self) -> None:
-        usage = self._usage
-        self.prompt_tokens, self.completion_tokens, self.estimated = usage.prompt, usage.completion, usage.estimated
-
-    def close(self) -> None:
-        """Stop the server's model if it is still writing."""
-        self._stopped.set()
-        with suppress(ValueError):  # A generator that another thread is running cannot be closed: it sees the stop.
-            self._written.close()
 
 
 class _Stop:
@@ -234,7 +195,7 @@ class _StreamParser:
         text = (choices[0].get("delta") or {}).get("content") or ""
         if text and not self._usage_reported:
             # Until the server reports a count, each event counts as one token.
-            self._usage.completion += 1
+            self._usage.completion_tokens += 1
         return self._strip_reasoning(text)
 
     def end(self) -> None:
@@ -245,8 +206,8 @@ class _StreamParser:
 
     def _count(self, usage: Any) -> None:
         if isinstance(usage, dict) and isinstance(usage.get("completion_tokens"), int):
-            self._usage.prompt = int(usage.get("prompt_tokens") or self._usage.prompt)
-            self._usage.completion = usage["completion_tokens"]
+            self._usage.prompt_tokens = int(usage.get("prompt_tokens") or self._usage.prompt_tokens)
+            self._usage.completion_tokens = usage["completion_tokens"]
             self._usage.estimated, self._usage_reported = False, True
 
     def _strip_reasoning(self, text: str) -> str:

@@ -79,16 +79,26 @@ class Scorer(Protocol):
         """
 
 
+@dataclass(slots=True)
+class TokenUsage:
+    """Numbers of tokens of an answer and its prompt; `cached_tokens` of the prompt did not have to be read again.
+
+    `estimated`: the numbers are estimates because the tokens were not counted.
+    """
+
+    prompt_tokens: int
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    estimated: bool = False
+
+
 class TokenStream(Protocol):
-    """An answer being generated. Closing it stops the model; the counts are final once it is exhausted or closed.
+    """An answer being generated. Closing it stops the model; the usage is final once it is exhausted or closed.
 
     A piece may be empty. It shows that the model is still working, and gives the caller a chance to stop it.
     """
 
-    prompt_tokens: int
-    completion_tokens: int
-    estimated: bool
-    """Whether the numbers of tokens are estimates because they were not counted."""
+    usage: TokenUsage
 
     def __iter__(self) -> Iterator[str]: ...
 

@@ -212,26 +212,17 @@ class _Stream:
     """An answer in progress that releases the model when it ends."""
 
     def __init__(self, written: TokenStream, end: Callable[[], None]) -> None:
-        self.written = written
-        self._count()
+        self.usage, self._written = written.usage, written
         # Runs exactly once: when the stream ends, or when it is garbage-collected unfinished.
         self._end = weakref.finalize(self, end)
 
     def __iter__(self) -> Iterator[str]:
-        for text in self.written:
-            self._count()
-            yield text
-        self._count()
+        yield from self._written
         self._end()
 
     def close(self) -> None:
-        self.written.close()
-        self._count()
+        self._written.close()
         self._end()
-
-    def _count(self) -> None:
-        self.prompt_tokens, self.completion_tokens = self.written.prompt_tokens, self.written.completion_tokens
-        self.estimated = self.written.estimated
 
 
 class _MissingModel:
