@@ -65,12 +65,6 @@ def _digest(digest: hashlib._Hash, path: Path, report: Callable[[int], None] | N
     return digest.hexdigest()
 
 
-def flush(path: Path) -> None:
-    """Flush the file to disk, so that a power cut cannot leave a record of a file without its content."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
-
-
 def write_json(path: Path, content: object) -> None:
     """Write `content` so that another process sees either the old file or the complete new one. Raises OSError."""
     # tempfile.mkstemp would make the file readable by one user only, but a models folder may be shared.
@@ -97,7 +91,7 @@ _VERIFIED = TypeAdapter(dict[str, tuple[int, int, str]])
 _CHECKS = TypeAdapter(dict[str, Any])
 
 
-def _read_json(path: Path, form: TypeAdapter[dict[str, Entry]]) -> dict[str, Entry]:
+def read_json(path: Path, form: TypeAdapter[dict[str, Entry]]) -> dict[str, Entry]:
     """Return the JSON object in the file; empty if the file is missing or damaged, so that files are checked again."""
     try:
         return form.validate_json(path.read_bytes())
@@ -110,7 +104,7 @@ def _read_json(path: Path, form: TypeAdapter[dict[str, Entry]]) -> dict[str, Ent
 
 def read_recorded(folder: Path) -> dict[str, RecordedFile]:
     """Return the records in the checksums.json of a downloaded model, by path; empty if there is no such file."""
-    return _read_json(folder / CHECKSUMS_NAME, _RECORDED).get("files", {})
+    return read_json(folder / CHECKSUMS_NAME, _RECORDED).get("files", {})
 
 
 def write_recorded(folder: Path, files: Mapping[str, RecordedFile]) -> None:
@@ -130,14 +124,14 @@ class VerifiedFiles:
 
     def holds(self, file: Path, sha256: str) -> bool:
         """Return whether the file, in its present state, was verified to have that checksum."""
-        return _read_json(self._path, _VERIFIED).get(str(file.absolute())) == _fingerprint(file, sha256)
+        return read_json(self._path, _VERIFIED).get(str(file.absolute())) == _fingerprint(file, sha256)
 
     def remember(self, checked: Mapping[Path, str]) -> None:
         """Record files that have just been verified, with their SHA-256.
 
         If the folder cannot be written, log a warning: the files are then read again at every start.
         """
-        known = _read_json(self._path, _VERIFIED)
+        known = read_json(self._path, _VERIFIED)
         known.update({str(file.absolute()): _fingerprint(file, sha256) for file, sha256 in checked.items()})
         known = {path: value for path, value in known.items() if Path(path).exists()}
         try:
@@ -173,13 +167,13 @@ class ModelChecks:
     def of(self, name: str) -> StoredCheck | None:
         """Return the result of a model's last check; None if there is none or it is damaged."""
         with suppress(KeyError, ValidationError):
-            return TypeAdapter(StoredCheck).validate_python(_read_json(self._path, _CHECKS)[name])
+            return TypeAdapter(StoredCheck).validate_python(read_json(self._path, _CHECKS)[name])
         return None
 
     def keep(self, name: str, check: StoredCheck) -> None:
         """Store the result of a check, replacing the model's last one. Raises SettingsError."""
         try:
-            write_json(self._path, {**_read_json(self._path, _CHECKS), name: asdict(check)})
+            write_json(self._path, {**read_json(self._path, _CHECKS), name: asdict(check)})
         except OSError as error:
             raise SettingsError(f"{self._path} cannot be written: {error.strerror}. The check was not kept.") from error
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import platform
 import shutil
 import time
@@ -23,14 +22,15 @@ import numpy as np
 import torch
 import transformers
 from filelock import FileLock
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from localcrag import __version__
 from localcrag.models.encoders import pick_device, unsupported_reason
-from localcrag.models.files import write_json
+from localcrag.models.files import read_json, write_json
 from localcrag.models.reranker import CrossEncoder
+from localcrag.privacy.private_folder import flush_to_disk
 from localcrag.records.enums import NumberFormat
 from localcrag.records.errors import ModelDamaged, ModelError
 from localcrag.records.protocols import Vectors
@@ -182,7 +182,7 @@ def describe(folder: Path, *, wanted: NumberFormat, cache: Path) -> str:
 
 def cached_choice(folder: Path, cache: Path) -> FormatChoice | None:
     """Return the cached choice for the model in `folder`; None if there is none or it is out of date."""
-    choice = _read_choices(cache).get(str(folder.absolute()))
+    choice = read_json(cache / FILE_NAME, FORMAT_CHOICES).get(str(folder.absolute()))
     return choice if choice and choice.circumstances == environment_digest(folder) else None
 
 
@@ -224,17 +224,9 @@ def _seconds_for_one(scorer: CrossEncoder) -> float:
     return min(seconds)
 
 
-def _read_choices(cache: Path) -> dict[str, FormatChoice]:
-    """Return the cached choices by folder; none if the file is missing or damaged."""
-    try:
-        return FORMAT_CHOICES.validate_json((cache / FILE_NAME).read_bytes())
-    except (OSError, ValidationError):
-        return {}
-
-
 def _cache_choice(folder: Path, cache: Path, choice: FormatChoice) -> None:
     """Cache the choice, and drop choices for deleted models. If two processes write at once, one choice may be lost."""
-    known = {path: other for path, other in _read_choices(cache).items() if Path(path).is_dir()}
+    known = {path: one for path, one in read_json(cache / FILE_NAME, FORMAT_CHOICES).items() if Path(path).is_dir()}
     known[str(folder.absolute())] = choice
     try:
         cache.mkdir(parents=True, exist_ok=True)
@@ -292,8 +284,7 @@ def _write_model(folder: Path, words: Path, made: Path) -> None:
     with safe_open(words / "model.safetensors", "pt") as file:
         layers[VOCABULARY] = file.get_tensor(EMBEDDER_VOCABULARY)
     save_file(layers, made / "model.safetensors", metadata={"format": "pt"})
-    with (made / "model.safetensors").open("rb+") as written:
-        os.fsync(written.fileno())
+    flush_to_disk(made / "model.safetensors")
     tokenizer = json.loads((words / "tokenizer.json").read_bytes())
     (made / "tokenizer.json").write_text(json.dumps(pair_tokenizer(tokenizer), ensure_ascii=False), "utf-8")
 

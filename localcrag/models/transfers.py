@@ -21,10 +21,12 @@ from urllib.parse import urlsplit
 import httpx
 
 import localcrag
-from localcrag.models.files import READ_BYTES, RecordedFile, flush, git_blob_sha1, sha256_of
+from localcrag.models.files import READ_BYTES, RecordedFile, git_blob_sha1, sha256_of
 from localcrag.models.manifest import HubSource, ModelFile, WheelSource
 from localcrag.privacy import egress_log, guard, process
+from localcrag.privacy.addresses import without_password
 from localcrag.privacy.egress_log import Purpose
+from localcrag.privacy.private_folder import flush_to_disk
 from localcrag.records.errors import DownloadFailed, ModelDamaged
 from localcrag.records.models import DownloadPhase, DownloadProgress, Report
 from localcrag.text.translation import whole_number
@@ -159,7 +161,7 @@ def _client() -> httpx.Client:
     hooks = {"request": [lambda request: guard.admit(str(request.url))]}
     if socks := process.unusable_socks_proxy():
         raise DownloadFailed(
-            f"Models are not downloaded through the SOCKS proxy {_without_password(socks)}: only HTTP proxies can be "
+            f"Models are not downloaded through the SOCKS proxy {without_password(socks)}: only HTTP proxies can be "
             "used. Set HTTPS_PROXY to one, or unset ALL_PROXY, HTTP_PROXY and HTTPS_PROXY, then run the command again."
         )
     try:
@@ -171,11 +173,6 @@ def _client() -> httpx.Client:
             f"The proxy that the environment names cannot be used ({type(error).__name__}). Check ALL_PROXY, "
             "HTTP_PROXY, HTTPS_PROXY and NO_PROXY, then run the command again."
         ) from None
-
-
-def _without_password(address: str) -> str:
-    scheme, separator, rest = address.rpartition("://")
-    return scheme + separator + rest.rpartition("@")[2]
 
 
 def _url(source: HubSource, file: ModelFile, revision: str) -> str:
@@ -273,7 +270,7 @@ def _check(file: HubFile, part: Path, meter: ProgressMeter) -> RecordedFile:
             f"The file from {file.url} has the checksum {found}, but should have {file.checksum}. The file has been "
             "removed; run the command again."
         )
-    flush(part)
+    flush_to_disk(part)
     return RecordedFile(size=file.size, sha256=sha256, commit=file.commit)
 
 
@@ -414,4 +411,4 @@ def _unpack(archive: zipfile.ZipFile, member: str, file: ModelFile, path: Path, 
     if sha256_of(path, meter.advance) != file.sha256:
         path.unlink()
         raise ModelDamaged(f"{member} does not have the checksum {file.sha256}.")
-    flush(path)
+    flush_to_disk(path)
