@@ -221,7 +221,7 @@ def get(library: Library, name: str, report: Report | None = None, *, retry_seco
         raise ModelMissing(
             f"The list of models has no “{name}” to get. Similar names: {similar}. `localcrag models list` shows all."
         )
-    with _foreign_errors(library.models_dir), _lock(library.models_dir, entry):
+    with _locked(library.models_dir, entry):
         files = [file for file in entry.files if library.check(entry, file).state is not FileState.OK]
         if files:
             _get(library, entry, files, ProgressMeter(name, report), retry_seconds)
@@ -299,20 +299,15 @@ def _disk_full(folder: Path, how: str) -> DownloadFailed:
 
 
 @contextmanager
-def _lock(models_dir: Path, entry: ModelEntry) -> Iterator[None]:
+def _locked(models_dir: Path, entry: ModelEntry) -> Iterator[None]:
+    """Hold the lock of the entry's download, and turn errors of the disk into DownloadFailed."""
     folder = models_dir / DOWNLOADS_NAME
-    folder.mkdir(parents=True, exist_ok=True)
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / f"{entry.name}.lock", timeout=0):
             yield
     except Timeout as error:
         raise DownloadFailed(f"Another localcrag is downloading {entry.name}. Wait until it has finished.") from error
-
-
-@contextmanager
-def _foreign_errors(models_dir: Path) -> Iterator[None]:
-    try:
-        yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _disk_full(models_dir, "the disk (or your quota on it) is full") from error

@@ -12,7 +12,8 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -183,35 +184,6 @@ GGUF_MAGIC = b"GGUF"  # the first four bytes, by the GGUF specification (ggml/do
 SPLIT = re.compile(r"-(?P<number>\d{5})-of-(?P<parts>\d{5})$")
 
 
-def user_gguf_files(models_dir: Path, manifest_files: Set[Path], manifest_names: Set[str]) -> dict[str, Path]:
-    """Return the GGUF files below `models_dir` that do not belong to the manifest, by name, sorted by path.
-
-    A model is named after its file, or after its path below `models_dir` if that name is taken.
-    """
-    paths = sorted(path for path in _gguf_paths(models_dir) if path not in manifest_files)
-    stems = [path.stem for path in paths]
-    return {
-        path.relative_to(models_dir).as_posix()
-        if path.stem in manifest_names or stems.count(path.stem) > 1
-        else path.stem: path
-        for path in paths
-    }
-
-
-def find_user_model(name_or_path: str, models_dir: Path, own: Mapping[str, Path]) -> Path | None:
-    """Return the path of a model in `own`, by name or file name; otherwise the path itself if it exists, else None.
-
-    A relative path may start at `models_dir`.
-    """
-    for name, path in own.items():
-        if name_or_path in (name, path.name):
-            return path
-    for path in (models_dir / name_or_path, Path(name_or_path).expanduser().absolute()):
-        if name_or_path and path.exists():
-            return path
-    return None
-
-
 def check_loadable(path: Path, role: ModelRole) -> Path:
     """Return `path` if it may be a model for `role`. Raises ModelError; ModelDamaged for a file that is not GGUF."""
     if role is ModelRole.LLM:
@@ -280,7 +252,7 @@ class Library:
     def models(self) -> list[Model]:
         """Return every model of the manifest, then every GGUF file that the user added; checks only their sizes."""
         known = [self._listed(entry) for entry in self.manifest.entries]
-        return known + [_user_model(name, path) for name, path in self._own().items()]
+        return known + [_user_model(name, path) for name, path in self._user_models().items()]
 
     def path(self, name_or_path: str, role: ModelRole) -> Path:
         """Return the .gguf file (language model) or the folder (embedding model, reranker) to load.
@@ -414,21 +386,33 @@ class Library:
             description=entry.description,
         )
 
-    def _own(self) -> dict[str, Path]:
-        files = {self.folder(entry) / file.path for entry in self.manifest.entries for file in entry.files}
-        return user_gguf_files(self.models_dir, files, {entry.name for entry in self.manifest.entries})
+    def _user_models(self) -> dict[str, Path]:
+        """Return the user's GGUF files, sorted by path.
+
+        A model is named after its file, or after its path below the models folder if that name is taken.
+        """
+        listed = {self.folder(entry) / file.path for entry in self.manifest.entries for file in entry.files}
+        paths = sorted(path for path in _gguf_paths(self.models_dir) if path not in listed)
+        taken = Counter([*(path.stem for path in paths), *(entry.name for entry in self.manifest.entries)])
+        return {
+            path.stem if taken[path.stem] == 1 else path.relative_to(self.models_dir).as_posix(): path for path in paths
+        }
 
     def _user_path(self, name_or_path: str, role: ModelRole | None) -> Path:
-        path = find_user_model(name_or_path, self.models_dir, self._own())
-        if path is None:
-            similar = self.manifest.similar(name_or_path, role)
-            guess = f" Did you mean {' or '.join(similar)}?" if similar else ""
-            name = similar[0] if similar else "NAME"
-            raise ModelMissing(
-                f"There is no model “{name_or_path}”: neither in the list of models, nor a file or folder of that "
-                f"name.{guess} `localcrag models list` shows all, `localcrag models get {name}` gets one."
-            )
-        return path
+        """Return the path of one of the user's models, by its name, its file name or its path. Raises ModelMissing."""
+        for name, path in self._user_models().items():
+            if name_or_path in (name, path.name):
+                return path
+        for path in (self.models_dir / name_or_path, Path(name_or_path).expanduser().absolute()):
+            if name_or_path and path.exists():
+                return path
+        similar = self.manifest.similar(name_or_path, role)
+        guess = f" Did you mean {' or '.join(similar)}?" if similar else ""
+        name = similar[0] if similar else "NAME"
+        raise ModelMissing(
+            f"There is no model “{name_or_path}”: neither in the list of models, nor a file or folder of that "
+            f"name.{guess} `localcrag models list` shows all, `localcrag models get {name}` gets one."
+        )
 
 
 def _user_model(name: str, path: Path) -> Model:

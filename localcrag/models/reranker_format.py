@@ -51,29 +51,16 @@ _BICYCLES = (
     "key costs thirty euros. In winter, from December until the end of February, the bicycles are serviced one after "
     "the other, so that only half of them can be had at any time. Guests may borrow one as well."
 )
-_LEAVES = (
-    "In the leaves of green plants, light is turned into sugar. Water rises from the roots through fine vessels, "
-    "carbon dioxide comes in through pores on the lower side of the leaf, and in the green bodies of the cells the "
-    "energy of the light splits the water. Oxygen is set free and leaves through the same pores. The sugar is stored "
-    "as starch or carried to wherever the plant grows. At night the pores close and the plant breathes as animals do. "
-    "When the days grow shorter, many trees take the green out of their leaves before they shed them; yellow and red, "
-    "which were there all summer, can then be seen. A large beech turns about twelve kilograms of sugar on a sunny "
-    "day."
+PROBES = tuple(
+    (question, (_JOURNEYS, _BICYCLES))
+    for question in (
+        "What is the hotel limit in London?",
+        "Who has to approve a journey abroad?",
+        "What does a lost bicycle key cost?",
+        "how do plants make sugar from light",
+    )
 )
-_HARBOUR = (
-    "The old harbour of the town was dug in 1684, when the river had silted up so far that only flat boats could reach "
-    "the market. Two hundred men worked on it for three summers. Its walls are of granite from the quarries in the "
-    "north, its gates were of oak and had to be renewed every thirty years. For a century, herring and timber were "
-    "traded here, and merchants from London kept four houses at the quay, one of which is a hotel today. The railway "
-    "took the trade away in 1871. Since 1990 the harbour has been a place for sailing boats, with berths for 140 of "
-    "them, a crane, and a small museum in the weigh house, which is open on Sundays."
-)
-PASSAGES = (_JOURNEYS, _BICYCLES, _LEAVES, _HARBOUR)
-PROBES = (
-    ("What is the hotel limit in London?", PASSAGES),
-    ("how do plants make sugar from light", PASSAGES),
-)
-"""Probe questions, each with passages of about 140 tokens: eight pairs, two of which contain the answer."""
+"""Probe questions, each with passages of about 140 tokens: eight pairs, three of which contain the answer."""
 PAIRS = sum(len(passages) for _, passages in PROBES)
 """Number of probe pairs."""
 
@@ -217,7 +204,7 @@ def _probe(scorer: CrossEncoder) -> tuple[Vectors, float]:
 def _seconds_for_one(scorer: CrossEncoder) -> float:
     """Return the seconds that one probe pair takes: the shorter of two times, because the first pair is a warm-up."""
     seconds: list[float] = []
-    for question, passages in PROBES:
+    for question, passages in PROBES[:2]:
         started = time.thread_time()
         scorer.logits(question, passages[:1])
         seconds.append(time.thread_time() - started)

@@ -19,7 +19,7 @@ from cachetools import LRUCache
 from localcrag.models import server_exchange
 from localcrag.models.answer_stream import AnswerStream
 from localcrag.models.server_address import ServerAddress
-from localcrag.models.server_exchange import SILENCE_SECONDS, Exchange, StreamedLines
+from localcrag.models.server_exchange import SILENCE_SECONDS, Exchange
 from localcrag.records.errors import GenerationError, ServerError, ServerNotRunning
 from localcrag.records.protocols import Calibration, Decoding, TokenUsage, Vectors
 from localcrag.records.run import Message
@@ -105,7 +105,7 @@ class ServerLanguageModel:
         if decoding.stop:
             body["stop"] = list(decoding.stop)
         body |= server_exchange.extra_options(self._model.program, decoding.schema)
-        usage, stopped = TokenUsage(tokens, estimated=not self.counts), _Stop()
+        usage, stopped = TokenUsage(tokens, estimated=not self.counts), threading.Event()
         return AnswerStream(usage, _write(self._exchange, body, self._turn, usage, stopped), stopped.set)
 
     def _ask_count(self, messages: Sequence[Message]) -> int | None:
@@ -115,47 +115,28 @@ class ServerLanguageModel:
             return None
 
 
-class _Stop:
-    """A stop signal. Once set, it ends the connection that is being read, or the next one."""
-
-    def __init__(self) -> None:
-        self.is_set = False
-        self._lines: StreamedLines | None = None
-
-    def set(self) -> None:
-        self.is_set = True
-        if self._lines is not None:
-            self._lines.end()
-
-    def ends(self, lines: StreamedLines) -> None:
-        self._lines = lines
-        if self.is_set:
-            lines.end()
-
-
 def _write(
-    exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: TokenUsage, stopped: _Stop
+    exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: TokenUsage, stopped: threading.Event
 ) -> Generator[str, None, None]:
     """Yield pieces of text as they arrive, and an empty piece now and then while nothing arrives.
 
     The empty pieces let the caller check whether the answer is still wanted. Raises GenerationError.
     """
     with turn:
-        if body["max_tokens"] < 1 or stopped.is_set:
+        if body["max_tokens"] < 1 or stopped.is_set():
             return
         lines = exchange.lines(f"{exchange.address}/chat/completions", body)
-        stopped.ends(lines)
         message = _StreamParser(exchange, usage)
         try:
             for line in lines:
-                if stopped.is_set:
+                if stopped.is_set():
                     return
                 text = message.by(line) if line else ""
                 if text or line is None or message.thinks:
                     yield text
                 if message.ended:
                     return
-            if not stopped.is_set:
+            if not stopped.is_set():
                 message.end()
         except ServerError as error:
             raise GenerationError(str(error)) from error

@@ -115,12 +115,6 @@ class HubFile:
     checksum: str
 
 
-def look_up(source: HubSource, files: Iterable[ModelFile]) -> tuple[HubFile, ...]:
-    """Ask the hub for size, commit and checksum of each file. Raises DownloadFailed, ModelDamaged."""
-    with _client() as client:
-        return tuple(_look_up(client, source, file) for file in files)
-
-
 def remaining(files: Sequence[HubFile], staging: Path) -> int:
     """Return the number of bytes that are still to be downloaded."""
     return sum(file.size - _size(_part(file, staging)) for file in files)
@@ -182,6 +176,12 @@ def _url(source: HubSource, file: ModelFile, revision: str) -> str:
     return hf_hub_url(source.repo, file.path, revision=revision, endpoint=endpoint)
 
 
+def look_up(source: HubSource, files: Iterable[ModelFile]) -> tuple[HubFile, ...]:
+    """Ask the hub for size, commit and checksum of each file. Raises DownloadFailed, ModelDamaged."""
+    with _client() as client:
+        return tuple(_look_up(client, source, file) for file in files)
+
+
 def _look_up(client: httpx.Client, source: HubSource, file: ModelFile) -> HubFile:
     url = _url(source, file, source.revision)
     try:
@@ -229,7 +229,7 @@ def _transfer(client: httpx.Client, file: HubFile, part: Path, meter: ProgressMe
         reason: object = "the connection was closed"
         try:
             _append(client, file.url, part, meter)
-        except (httpx.RequestError, _TemporaryFailure) as error:
+        except httpx.RequestError as error:
             reason = error
         failures = 0 if _size(part) > before else failures + 1
         if failures == ATTEMPTS:
@@ -238,15 +238,11 @@ def _transfer(client: httpx.Client, file: HubFile, part: Path, meter: ProgressMe
             time.sleep(retry_seconds * 2**failures)
 
 
-class _TemporaryFailure(Exception):
-    """The server cannot answer at the moment; `str` contains its status."""
-
-
 def _append(client: httpx.Client, url: str, part: Path, meter: ProgressMeter) -> None:
     have = _size(part)
     with client.stream("GET", url, headers={"Range": f"bytes={have}-"} if have else {}) as response:
         if response.status_code in RETRY_STATUSES:
-            raise _TemporaryFailure(f"the answer was {response.status_code} {response.reason_phrase}")
+            raise httpx.RequestError(f"the answer was {response.status_code} {response.reason_phrase}")
         _raise_when_refused(response)
         resumed = response.status_code == httpx.codes.PARTIAL_CONTENT
         if have and not resumed:
