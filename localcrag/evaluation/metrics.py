@@ -46,9 +46,7 @@ def answer_match(question: Question, run: Run) -> float | None:
 
     Quotations in an abstention or an uncertain answer do not count.
     """
-    if not question.answers:
-        return None
-    return float(run.answered and contains_answer(answer_text(run), question.answers))
+    return in_texts(question, [answer_text(run)] if run.answered else [])
 
 
 def exact_match(question: Question, run: Run) -> float | None:

@@ -11,9 +11,9 @@ from localcrag.evaluation.analysis import KEYS, ComparisonVerdict, Figures, Valu
 from localcrag.evaluation.comparison import Comparison, OutcomeChange, Side, compare, comparison_page
 from localcrag.evaluation.diagnosis import OUTCOME_HEADINGS, outcome_groups, outcome_row
 from localcrag.evaluation.report_page import ReportPage, Tone, html, markdown
-from localcrag.evaluation.report_sections import TONES, change, metric_title, page
+from localcrag.evaluation.report_sections import TONES, cell, key_cells, metric_title, page
 from localcrag.evaluation.results import Evaluation, measure_all
-from localcrag.evaluation.wording import NONE, Estimate, direction, estimate, number
+from localcrag.evaluation.wording import direction, estimate
 from localcrag.records.errors import EvaluationError
 from localcrag.text.words import one_line, shorten
 
@@ -75,12 +75,10 @@ def _legend(first: str) -> str:
 def _side_by_side(one: ComparisonVerdict) -> str:
     lines = [["", one_line(one.first), one_line(one.second), "difference", ""]]
     for figure in one.figures:
-        difference = change(figure.metric, figure.difference)
-        values = [_number(figure.metric, side) for side in (figure.first, figure.second)]
-        sign = _SIGNS[difference.tone]
-        lines.append(
-            [metric_title(figure.metric, figure.group), *values, f"{difference.text}{sign}", one_line(difference.note)]
-        )
+        first, second, difference = key_cells(figure)
+        signed = f"{difference.text}{_SIGNS[difference.tone]}"
+        title = metric_title(figure.metric, figure.group)
+        lines.append([title, first.text, second.text, signed, one_line(difference.note)])
     return _aligned(lines, left=(0, 4))
 
 
@@ -99,13 +97,9 @@ def _lines(
         line = [one_line(name)]
         for metric, group in keys:
             of = [value for question, value in values[name][metric].items() if question in groups[group]]
-            line.append(_number(metric, estimate(of)) + signs.get((name, metric, group), " "))
+            line.append(cell(metric, estimate(of)).text + signs.get((name, metric, group), " "))
         lines.append(line)
     return _aligned(lines, left=(0,))
-
-
-def _number(metric: str, one: Estimate | None) -> str:
-    return number(metric, one.mean) if one else NONE
 
 
 def _aligned(lines: Sequence[Sequence[str]], *, left: Sequence[int]) -> str:

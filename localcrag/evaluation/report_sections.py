@@ -18,8 +18,6 @@ from localcrag.text.translation import format_decimals
 
 TONES = {Better.HIGHER: Tone.BETTER, Better.LOWER: Tone.WORSE, Better.NEITHER: Tone.NONE, None: Tone.NONE}
 """Tones of the results of `wording.direction`."""
-
-
 SHARE = "share"
 """Name that stands for any metric that is a share, for figures without a metric."""
 HOLDERS = {AnswerLocation.DOCUMENTS: "documents", AnswerLocation.WEB: "only the web", AnswerLocation.NOWHERE: "neither"}
@@ -62,18 +60,17 @@ def metric_title(metric: str, group: str = ALL) -> str:
     return title if group == ALL else f"{title}, {group}"
 
 
+def key_cells(one: KeyFigure) -> tuple[ReportCell, ReportCell, ReportCell]:
+    """Return a key figure under the first and the second configuration, and its difference."""
+    return cell(one.metric, one.first), cell(one.metric, one.second), change(one.metric, one.difference)
+
+
 def verdict_table(verdict: ComparisonVerdict, *, folded: bool = False) -> ReportTable:
     """Return a table of the key figures of two configurations side by side."""
+    ratios = [wording.NONE if one.ratio is None else f"{one.ratio:.2f} ×" for one in verdict.figures]
     rows = [
-        (
-            metric_title(one.metric, one.group),
-            cell(one.metric, one.first),
-            cell(one.metric, one.second),
-            change(one.metric, one.difference),
-            wording.NONE if one.ratio is None else f"{one.ratio:.2f} ×",
-            _word(one),
-        )
-        for one in verdict.figures
+        (metric_title(one.metric, one.group), *key_cells(one), ratio, _word(one))
+        for one, ratio in zip(verdict.figures, ratios, strict=True)
     ]
     headings = ("", verdict.first, verdict.second, "difference", "ratio", "")
     return ReportTable(f"{verdict.first} → {verdict.second}", headings, rows, folded=folded)
