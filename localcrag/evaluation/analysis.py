@@ -281,7 +281,7 @@ def _key(values: Values, groups: Mapping[str, set[str]], pair: tuple[str, str], 
         first=estimate(list(before.values())),
         second=estimate(list(after.values())),
         difference=change,
-        ratio=_ratio(*both),
+        ratio=float(sum(both[1]) / whole) if (whole := sum(both[0])) else None,
         not_proved=unproved_reason(metric, change),
     )
 
@@ -301,10 +301,6 @@ def _within(values: Mapping[str, float], ids: set[str]) -> dict[str, float]:
 def _both(first: Mapping[str, float], second: Mapping[str, float]) -> tuple[list[float], list[float]]:
     names = [name for name in first if name in second]
     return [first[name] for name in names], [second[name] for name in names]
-
-
-def _ratio(first: Sequence[float], second: Sequence[float]) -> float | None:
-    return float(sum(second) / whole) if (whole := sum(first)) else None
 
 
 def _estimates(values: Mapping[str, Mapping[str, float]], ids: set[str]) -> dict[str, Estimate]:

@@ -185,19 +185,14 @@ def sweep(pairs: Pairs) -> Sweep | None:
 def _point(pairs: Pairs, upper: float, lower: float) -> ThresholdPoint:
     accuracy, not_opposite, web = 0.0, 0.0, 0
     for question, run in pairs:
-        action = _action(run, upper, lower)
+        rules = DecisionRules(run.policy, upper, lower, float(run.settings.get("relevance_threshold") or 0.0))
+        action = decide_action(rules, [passage.relevance for passage in local(run)])
         moved = dataclasses.replace(run, action=action)
         accuracy += action_right(question, moved) or 0.0
         not_opposite += action_not_opposite(question, moved) or 0.0
         web += action is not Action.CORRECT
     n = len(pairs)
     return ThresholdPoint(upper, lower, accuracy / n, not_opposite / n, web / n)
-
-
-def _action(run: Run, upper: float, lower: float) -> Action:
-    enough = run.settings.get("relevance_threshold")
-    enough = float(enough) if isinstance(enough, int | float) else 0.0
-    return decide_action(DecisionRules(run.policy, upper, lower, enough), [passage.relevance for passage in local(run)])
 
 
 def retention(pairs: Pairs) -> tuple[Length, ...]:

@@ -350,9 +350,8 @@ def _not_retrieved(question: Question, run: Run) -> str:
 def _set_aside(passage: GradedPassage, run: Run) -> str:
     where = place_in_source(passage, passage.rows)
     if passage.grade is Grade.INCORRECT:
-        return (
-            f"{where} holds it, and was graded incorrect: {compare_with_thresholds(passage.relevance, run.thresholds)}"
-        )
+        why = compare_with_thresholds(passage.relevance, run.thresholds)
+        return f"{where} holds it, and was graded incorrect: {why}"
     if passage.origin is Origin.LOCAL and run.action is Action.INCORRECT:
         return f"{where} holds it, and INCORRECT was decided: {run.rule}"
     return f"{where} holds it, and was not used ({run.action}: {run.rule})"

@@ -15,11 +15,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from localcrag.evaluation.curves import Reliability, Sweep
-from localcrag.records.passages import Thresholds
 from localcrag.text.translation import format_decimals
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 
@@ -83,7 +81,9 @@ def reliability(found: Reliability) -> Plot:
             middle = (one.low + one.high) / 2
             counts.annotate(f"{one.n}", (middle, one.n), (0, 2), textcoords="offset points", ha="center", size=7)
         counts.set_yticks([])
-        _limits(curve, found.thresholds)
+        for name, at in (("lower", found.thresholds.lower), ("upper", found.thresholds.upper)):
+            curve.axvline(at, color=QUIET, linewidth=0.8, linestyle=(0, (2, 2)))
+            curve.annotate(f"{name} {at:.2f}", (at, 1.0), (3, 0), textcoords="offset points", color=QUIET, size=8)
         figure.align_ylabels()
 
     return _plot(3.6, alt, draw)
@@ -116,12 +116,6 @@ def sweep(found: Sweep) -> Plot:
 
     legend = (("s1", "action accuracy"), ("s2", "web asked (not CORRECT), dashed"))
     return _plot(2.7, alt, draw, legend)
-
-
-def _limits(axes: Axes, thresholds: Thresholds) -> None:
-    for name, at in (("lower", thresholds.lower), ("upper", thresholds.upper)):
-        axes.axvline(at, color=QUIET, linewidth=0.8, linestyle=(0, (2, 2)))
-        axes.annotate(f"{name} {at:.2f}", (at, 1.0), (3, 0), textcoords="offset points", color=QUIET, size=8)
 
 
 def _plot(height: float, alt: str, draw: Callable[[Figure], None], legend: tuple[tuple[str, str], ...] = ()) -> Plot:

@@ -174,8 +174,7 @@ def unproved_reason(metric: str, difference: PairedDifference | None) -> str | N
     if difference.n < _FEW:
         reasons.append(f"{difference.n} questions are too few")
     if width := (difference.high - difference.low) / 2:
-        about = f"{100 * width:.0f} points" if is_share(metric) else _size(metric, width)
-        reasons.append(f"with these questions a difference below about {about} does not show")
+        reasons.append(f"with these questions a difference below about {_size(metric, width)} does not show")
     return "; ".join(reasons)
 
 
@@ -192,6 +191,5 @@ def plain(value: object) -> str:
 
 def _size(metric: str, value: float) -> str:
     if is_share(metric):
-        points = f"{100 * value:.1f}".removesuffix(".0")
-        return f"{points} points"
+        return f"{100 * value:.0f} points"
     return {_SECONDS: f"{value:.2f} s", _CALLS: f"{value:.2f} calls"}.get(metric, f"{value:.0f} tokens")

@@ -274,8 +274,9 @@ class ServerScorer:
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return one logit per text, shape (len(texts),). Raises ServerError."""
         found: list[float] = []
+        raw = True if self.scale is Scale.REQUESTED_RAW else None
         for start in range(0, len(texts), TEXTS_PER_REQUEST):
-            found += self._scores(question, texts[start : start + TEXTS_PER_REQUEST])
+            found += self._ask(self.form, question, texts[start : start + TEXTS_PER_REQUEST], raw=raw)
         scores = np.array(found, dtype=np.float64)
         if self.scale is Scale.PROBABILITIES:
             clipped = np.clip(scores, CLIP, 1.0 - CLIP)
@@ -287,9 +288,6 @@ class ServerScorer:
         logits = self.logits(question, [strip.text for spans in strips for strip in spans])
         ends = np.cumsum([len(spans) for spans in strips])
         return [logits[end - len(spans) : end] for end, spans in zip(ends, strips, strict=True)]
-
-    def _scores(self, question: str, texts: Sequence[str]) -> list[float]:
-        return self._ask(self.form, question, texts, raw=True if self.scale is Scale.REQUESTED_RAW else None)
 
     def _find_form(self) -> tuple[RequestForm, list[float]]:
         refused: ServerError | None = None
