@@ -209,7 +209,7 @@ def fit(
     Raises EvaluationError for too few labels, ModelError and StoreError.
     """
     before = assembly.calibrations.in_force()
-    fitted = fit_calibration(labelled.scores, labelled.strips, in_force=before, criterion=criterion)
+    fitted = fit_calibration(labelled.scores, labelled.strips, active=before, criterion=criterion)
     how = CalibrationOrigin(
         criterion=str(criterion),
         passages=fitted.passages,

@@ -272,8 +272,8 @@ def verdict(values: Values, groups: Mapping[str, set[str]], first: str, second: 
 
 
 def _key(values: Values, groups: Mapping[str, set[str]], pair: tuple[str, str], metric: str, group: str) -> KeyFigure:
-    before, after = (_within(values[name][metric], groups[group]) for name in pair)
-    both = _both(before, after)
+    before, after = (_select(values[name][metric], groups[group]) for name in pair)
+    both = _common_values(before, after)
     change = difference(*both)
     return KeyFigure(
         metric=metric,
@@ -294,17 +294,17 @@ def groups_of(questions: Sequence[Question]) -> dict[str, set[str]]:
     }
 
 
-def _within(values: Mapping[str, float], ids: set[str]) -> dict[str, float]:
+def _select(values: Mapping[str, float], ids: set[str]) -> dict[str, float]:
     return {name: value for name, value in values.items() if name in ids}
 
 
-def _both(first: Mapping[str, float], second: Mapping[str, float]) -> tuple[list[float], list[float]]:
+def _common_values(first: Mapping[str, float], second: Mapping[str, float]) -> tuple[list[float], list[float]]:
     names = [name for name in first if name in second]
     return [first[name] for name in names], [second[name] for name in names]
 
 
 def _estimates(values: Mapping[str, Mapping[str, float]], ids: set[str]) -> dict[str, Estimate]:
-    found = {name: estimate(list(_within(one, ids).values())) for name, one in values.items()}
+    found = {name: estimate(list(_select(one, ids).values())) for name, one in values.items()}
     return {name: one for name, one in found.items() if one is not None}
 
 
@@ -313,7 +313,7 @@ def paired(values: Values, groups: Mapping[str, set[str]], first: str, second: s
     differences: dict[str, dict[str, PairedDifference]] = {}
     for group, ids in groups.items():
         found = {
-            name: difference(*_both(_within(one, ids), _within(values[second][name], ids)))
+            name: difference(*_common_values(_select(one, ids), _select(values[second][name], ids)))
             for name, one in values[first].items()
         }
         differences[group] = {name: one for name, one in found.items() if one is not None}

@@ -1,4 +1,4 @@
-"""A comparison of two evaluations of the same questions: figures, questions that changed, and the report's page."""
+"""A comparison of two evaluations of the same questions: figures, changed questions, and their page."""
 
 from __future__ import annotations
 

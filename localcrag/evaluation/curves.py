@@ -200,7 +200,7 @@ def retention(pairs: Pairs) -> tuple[Length, ...]:
     kept: dict[tuple[int, int | None], list[float]] = {}
     recalled: dict[tuple[int, int | None], list[float]] = {}
     for question, run in pairs:
-        for strips in _by_passage(run):
+        for strips in _strips_by_passage(run):
             of = next(length for length in LENGTHS if length[1] is None or len(strips) <= length[1])
             kept.setdefault(of, []).append(sum(is_kept for is_kept, _ in strips) / len(strips))
             good = [is_kept for is_kept, text in strips if question.answers and contains_answer(text, question.answers)]
@@ -209,7 +209,7 @@ def retention(pairs: Pairs) -> tuple[Length, ...]:
     return tuple(Length(of[0], of[1], len(kept[of]), estimate(kept[of]), estimate(recalled[of])) for of in lengths)
 
 
-def _by_passage(run: Run) -> Iterable[list[tuple[bool, str]]]:
+def _strips_by_passage(run: Run) -> Iterable[list[tuple[bool, str]]]:
     passages: dict[str, list[tuple[bool, str]]] = {}
     for strip in run.strips:
         passages.setdefault(strip.passage, []).append((strip.kept, strip.text))

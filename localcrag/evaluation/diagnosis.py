@@ -275,13 +275,13 @@ def _trace_answer(question: Question, run: Run) -> Loss:
     """Follow the accepted strings through the run, and return where they were lost."""
     holding = [passage for passage in run.passages if contains_answer(passage.text, question.answers)]
     if not holding:
-        return _not_found(question, run)
-    looked_at = {strip.passage for strip in run.strips} | {piece.passage for piece in run.evidence}
-    used = [passage for passage in holding if passage.id in looked_at]
+        return _loss_without_passage(question, run)
+    used_ids = {strip.passage for strip in run.strips} | {piece.passage for piece in run.evidence}
+    used = [passage for passage in holding if passage.id in used_ids]
     if not used:
-        return Loss(Cause.EVALUATOR, _set_aside(max(holding, key=lambda passage: passage.relevance), run))
+        return Loss(Cause.EVALUATOR, _why_unused(max(holding, key=lambda passage: passage.relevance), run))
     if not any(contains_answer(piece.text, question.answers) for piece in run.evidence):
-        return Loss(Cause.STRIP, _dropped(question, run))
+        return Loss(Cause.STRIP, _why_dropped(question, run))
     return _missing_from_answer(question, run)
 
 
@@ -325,9 +325,9 @@ def _questionable(question: Question, run: Run) -> str | None:
     return None
 
 
-def _not_found(question: Question, run: Run) -> Loss:
+def _loss_without_passage(question: Question, run: Run) -> Loss:
     if question.held_by is AnswerLocation.DOCUMENTS:
-        return Loss(Cause.RETRIEVAL, _not_retrieved(question, run))
+        return Loss(Cause.RETRIEVAL, _describe_retrieval(question, run))
     if run.action is Action.CORRECT:
         return Loss(Cause.EVALUATOR, f"CORRECT was decided where only the web answers: {run.rule}")
     if run.web.error:
@@ -337,7 +337,7 @@ def _not_found(question: Question, run: Run) -> Loss:
     return Loss(Cause.WEB, f"none of {len(run.web.results)} web results for “{run.web.query}” holds it")
 
 
-def _not_retrieved(question: Question, run: Run) -> str:
+def _describe_retrieval(question: Question, run: Run) -> str:
     if not question.documents:
         return f"none of {len(run.passages)} passages holds an accepted string"
     names = ", ".join(question.documents)
@@ -347,7 +347,7 @@ def _not_retrieved(question: Question, run: Run) -> str:
     return f"{found} of {len(metrics.local(run))} passages are of {names}, and none of them holds an accepted string"
 
 
-def _set_aside(passage: GradedPassage, run: Run) -> str:
+def _why_unused(passage: GradedPassage, run: Run) -> str:
     where = place_in_source(passage, passage.rows)
     if passage.grade is Grade.INCORRECT:
         why = compare_with_thresholds(passage.relevance, run.thresholds)
@@ -364,7 +364,7 @@ def place_in_source(one: Source | GradedPassage, rows: Sequence[SheetRow]) -> st
     return place_name(one.document, one.page, rows)
 
 
-def _dropped(question: Question, run: Run) -> str:
+def _why_dropped(question: Question, run: Run) -> str:
     lost = [strip for strip in run.strips if contains_answer(strip.text, question.answers)]
     if not lost:
         return "it stands across strips, of which one was dropped"

@@ -46,7 +46,7 @@ def answer_match(question: Question, run: Run) -> float | None:
 
     Quotations in an abstention or an uncertain answer do not count.
     """
-    return in_texts(question, [answer_text(run)] if run.answered else [])
+    return any_contains_answer(question, [answer_text(run)] if run.answered else [])
 
 
 def exact_match(question: Question, run: Run) -> float | None:
@@ -74,7 +74,7 @@ def _f1(text: str, answer: str) -> float:
     return 2 * common / (len(message) + len(accepted)) if common else 0.0
 
 
-def in_texts(question: Question, texts: Iterable[str]) -> float | None:
+def any_contains_answer(question: Question, texts: Iterable[str]) -> float | None:
     """Return whether one of the texts contains an accepted answer."""
     return float(any(contains_answer(text, question.answers) for text in texts)) if question.answers else None
 
@@ -128,14 +128,14 @@ def local(run: Run) -> list[GradedPassage]:
     return [passage for passage in run.passages if passage.origin is Origin.LOCAL]
 
 
-def _from_named_documents(question: Question, run: Run) -> list[bool] | None:
+def _document_flags(question: Question, run: Run) -> list[bool] | None:
     """Return for each passage of the documents whether it is from one that the question names; None without names."""
     if not question.documents:
         return None
     return [passage.document in question.documents for passage in local(run)]
 
 
-def _with_answer(question: Question, run: Run) -> list[bool] | None:
+def _answer_flags(question: Question, run: Run) -> list[bool] | None:
     """Return for each passage of the documents whether it contains an answer; None if the documents hold none."""
     if question.held_by is not AnswerLocation.DOCUMENTS:
         return None
@@ -267,11 +267,11 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "in_passages", "answer in passages", "An accepted string is in a passage, of documents or web.",
-        lambda question, run: in_texts(question, [passage.text for passage in run.passages]),
+        lambda question, run: any_contains_answer(question, [passage.text for passage in run.passages]),
     ),
     Metric(
         "in_evidence", "answer in evidence", "An accepted string is in what the language model was given.",
-        lambda question, run: in_texts(question, [piece.text for piece in run.evidence]),
+        lambda question, run: any_contains_answer(question, [piece.text for piece in run.evidence]),
     ),
     Metric(
         "abstention_precision", "abstention precision",
@@ -309,21 +309,21 @@ METRICS: tuple[Metric, ...] = (
     ),
     Metric(
         "hit_document", "hit@k, by document", "A retrieved passage is of a document that holds the answer.",
-        lambda question, run: _hit(_from_named_documents(question, run)),
+        lambda question, run: _hit(_document_flags(question, run)),
         source="hit rate at k (BEIR, Thakur et al. 2021)",
     ),
     Metric(
         "mrr_document", "MRR, by document", "1 / rank of the first such passage, 0 without one.",
-        lambda question, run: _reciprocal_rank(_from_named_documents(question, run)),
+        lambda question, run: _reciprocal_rank(_document_flags(question, run)),
         source="mean reciprocal rank (Voorhees 1999)",
     ),
     Metric(
         "hit_answer", "hit@k, by answer", "A retrieved passage holds an accepted string. Where the documents hold it.",
-        lambda question, run: _hit(_with_answer(question, run)), source="DPR (Karpukhin et al. 2020), top-k accuracy",
+        lambda question, run: _hit(_answer_flags(question, run)), source="DPR (Karpukhin et al. 2020), top-k accuracy",
     ),
     Metric(
         "mrr_answer", "MRR, by answer", "1 / rank of the first such passage, 0 without one.",
-        lambda question, run: _reciprocal_rank(_with_answer(question, run)),
+        lambda question, run: _reciprocal_rank(_answer_flags(question, run)),
         source="mean reciprocal rank (Voorhees 1999)",
     ),
     Metric(

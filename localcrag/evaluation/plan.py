@@ -205,7 +205,7 @@ def open_evaluation(
         "models": {
             "embedder": settings.embedder,
             "relevance": settings.relevance,
-            "calibration": _in_words(calibration),
+            "calibration": _describe_calibration(calibration),
             "llm": settings.llm,
         },
         "settings": settings.run_values() | {"preset": settings.preset, "chunk_tokens": settings.chunk_tokens},
@@ -249,7 +249,7 @@ def code_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def _in_words(calibration: FittedCalibration) -> str:
+def _describe_calibration(calibration: FittedCalibration) -> str:
     """Return a calibration's thresholds, and a digest that differs between calibrations with equal thresholds."""
     chosen = calibration.thresholds
     digest = hashlib.sha256(repr(calibration).encode()).hexdigest()[:8]

@@ -128,7 +128,7 @@ def _plot(height: float, alt: str, draw: Callable[[Figure], None], legend: tuple
         draw(figure)
         written = io.StringIO()
         figure.savefig(written, format="svg", metadata=_METADATA)
-    return Plot(_for_a_page(written.getvalue()), alt, legend)
+    return Plot(_svg_for_page(written.getvalue()), alt, legend)
 
 
 _NOT_LOOKS = frozenset({"backend", "backend_fallback", "interactive", "toolbar", "timezone"})
@@ -148,7 +148,7 @@ def _library() -> tuple[Any, type[Figure]]:
     return library, Figure
 
 
-def _for_a_page(svg: str) -> str:
+def _svg_for_page(svg: str) -> str:
     """Return the SVG without its head, unused ids, fonts and sizes, and with the page's colours."""
     body = svg[svg.index("<svg") :]
     body = re.sub(r'<svg [^>]*?(viewBox="[^"]*")[^>]*>', r'<svg \1 aria-hidden="true">', body, count=1)

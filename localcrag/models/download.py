@@ -240,7 +240,7 @@ def _get(
     match entry.source:
         case HubSource() as source:
             with guard.allow_egress(Purpose.MODEL_DOWNLOAD, tell=meter.connecting):
-                remote = transfers.look_up(source, files)
+                remote = transfers.query_hub(source, files)
                 _require_room(library.models_dir, transfers.remaining(remote, staging))
                 recorded = transfers.fetch_from_hub(remote, staging, fetched, meter, retry_seconds)
             write_recorded(fetched, {**read_recorded(folder), **recorded})

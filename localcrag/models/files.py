@@ -165,13 +165,13 @@ class ModelChecks:
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / FILE_NAME
 
-    def of(self, name: str) -> StoredCheck | None:
+    def find(self, name: str) -> StoredCheck | None:
         """Return the result of a model's last check; None if there is none or it is damaged."""
         with suppress(KeyError, ValidationError):
             return TypeAdapter(StoredCheck).validate_python(read_json(self._path, _CHECKS)[name])
         return None
 
-    def keep(self, name: str, check: StoredCheck) -> None:
+    def save(self, name: str, check: StoredCheck) -> None:
         """Store the result of a check, replacing the model's last one. Raises SettingsError."""
         try:
             write_json(self._path, {**read_json(self._path, _CHECKS), name: asdict(check)})
@@ -277,7 +277,7 @@ class Library:
         entry = self.manifest.find(name_or_path)
         return self.location(entry) if entry and entry.base and entry.role is ModelRole.LLM else None
 
-    def words(self, name_or_path: str) -> Path | None:
+    def vocabulary_folder(self, name_or_path: str) -> Path | None:
         """Return the folder of the embedding model whose token embeddings a reranker uses; None if it has its own.
 
         Raises ModelMissing and ModelDamaged.

@@ -95,7 +95,7 @@ class ExitHead(_Head):
             and self.layers < len(bert.encoder.layer)
         )
 
-    def through(self, model: Any, inputs: Any) -> BatchResult:
+    def run(self, model: Any, inputs: Any) -> BatchResult:
         """Run a batch through the model; pairs whose estimate is below the cut stop after `layers` layers."""
         bert = model.bert
         states = bert.embeddings(input_ids=inputs["input_ids"], token_type_ids=inputs["token_type_ids"])
@@ -131,13 +131,13 @@ class TokenScores:
 
     def sees(self, span: Span) -> bool:
         """Return whether at least one token of the span was within the model's context window."""
-        return bool(self._within(span).any())
+        return bool(self._overlapping(span).any())
 
-    def logit_of(self, span: Span) -> float:
+    def span_logit(self, span: Span) -> float:
         """Return the log-odds that the answer needs this span, given that the passage contains the answer."""
-        return float(self.scores[self._within(span)].mean())
+        return float(self.scores[self._overlapping(span)].mean())
 
-    def _within(self, span: Span) -> NDArray[np.bool_]:
+    def _overlapping(self, span: Span) -> NDArray[np.bool_]:
         # Tokens that overlap the span; tokens without characters, such as separators, overlap nothing.
         starts, ends = self.places[:, 0], self.places[:, 1]
         return np.asarray((starts < span.end) & (ends > span.start) & (ends > starts))
@@ -361,7 +361,7 @@ class CrossEncoder:
             for pair, spans, logits in zip(pairs, strips, found, strict=True):
                 reading = read[pair]
                 lines = reading.lines
-                logits[:] = [lines.logit_of(span) if lines and lines.sees(span) else np.nan for span in spans]
+                logits[:] = [lines.span_logit(span) if lines and lines.sees(span) else np.nan for span in spans]
         # NaN marks the strips that no pass over a whole text has scored.
         alone = [
             (row, place) for row, logits in enumerate(found) for place in np.flatnonzero(np.isnan(logits)).tolist()
@@ -423,7 +423,7 @@ class CrossEncoder:
     def _forward(self, inputs: Any, whole: bool) -> BatchResult:
         model: Any = self._model[0].model
         if self._exit is not None and not whole:
-            return self._exit.through(model, inputs)
+            return self._exit.run(model, inputs)
         out = model(**inputs, output_hidden_states=True)
         logits = out.logits[:, 0].float()
         return BatchResult(logits, torch.ones(len(logits), dtype=torch.bool), out.hidden_states[-1])

@@ -132,7 +132,7 @@ def measure(name: str, folder: Path) -> tuple[CrossEncoder, FormatChoice]:
         if not refused:
             try:
                 scorer = CrossEncoder(name, folder, number_format=number_format)
-                if _seconds_for_one(scorer) > PAIRS / fastest:
+                if _time_one_pair(scorer) > PAIRS / fastest:
                     refused = TOO_SLOW
                 else:
                     logits, speed = _probe(scorer)
@@ -201,7 +201,7 @@ def _probe(scorer: CrossEncoder) -> tuple[Vectors, float]:
     return np.concatenate(logits), PAIRS / shortest
 
 
-def _seconds_for_one(scorer: CrossEncoder) -> float:
+def _time_one_pair(scorer: CrossEncoder) -> float:
     """Return the seconds that one probe pair takes: the shorter of two times, because the first pair is a warm-up."""
     seconds: list[float] = []
     for question, passages in PROBES[:2]:

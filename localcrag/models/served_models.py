@@ -55,7 +55,7 @@ class ServerLanguageModel:
             raise server_exchange.model_missing(address, tuple(one.id for one in there))
         self._model = found[0]
         self._exchange = exchange
-        self.name = address.of(wanted or self._model.id).name
+        self.name = address.with_model(wanted or self._model.id).name
         window = server_exchange.context_window(exchange, self._model)
         self.context_tokens = window or context_tokens
         self.says_window = window is not None
@@ -131,7 +131,7 @@ def _write(
             for line in lines:
                 if stopped.is_set():
                     return
-                text = message.by(line) if line else ""
+                text = message.parse(line) if line else ""
                 if text or line is None or message.thinks:
                     yield text
                 if message.ended:
@@ -153,7 +153,7 @@ class _StreamParser:
         self._held = ""
         self.ended = self.thinks = False
 
-    def by(self, line: str) -> str:
+    def parse(self, line: str) -> str:
         """Return the answer text in a line of the stream, or "". Raises ServerError if the line reports an error."""
         field, _, data = line.partition(":")
         if field != "data":
@@ -325,10 +325,10 @@ class ServerScorer:
         if raw is not None:
             body["raw_scores"] = raw
         answer = self._exchange.ask(str(self._exchange.address), body, seconds=SILENCE_SECONDS)
-        return _by_index(answer, len(texts), self._exchange.address)
+        return _parse_scores(answer, len(texts), self._exchange.address)
 
 
-def _by_index(answer: Any, count: int, address: ServerAddress) -> list[float]:
+def _parse_scores(answer: Any, count: int, address: ServerAddress) -> list[float]:
     """Return the scores in the order of the texts in the request. Raises ServerError unless each text has a score."""
     results: Any = answer.get("results", answer.get("data")) if isinstance(answer, dict) else answer
     scores: dict[int, float] = {}

@@ -63,7 +63,7 @@ class ServerAddress:
         """Return whether the server is on this computer, without a DNS query."""
         return addresses.is_this_computer(self.url.host)
 
-    def of(self, model: str) -> ServerAddress:
+    def with_model(self, model: str) -> ServerAddress:
         """Return the address of one of the server's models. Raises ServerError if the model runs elsewhere."""
         if CLOUD_MODEL.search(model):
             raise ServerError(
@@ -95,7 +95,7 @@ def parse_server(text: str) -> ServerAddress:
     address = ServerAddress(url.copy_with(path=path or API))
     if addresses.is_number(url.host) and not address.here and not _is_private_number(url.host):
         raise ServerError(outside_private_network(address))
-    return address.of(model) if model else address
+    return address.with_model(model) if model else address
 
 
 def outside_private_network(address: ServerAddress) -> str:

@@ -176,19 +176,19 @@ def _url(source: HubSource, file: ModelFile, revision: str) -> str:
     return hf_hub_url(source.repo, file.path, revision=revision, endpoint=endpoint)
 
 
-def look_up(source: HubSource, files: Iterable[ModelFile]) -> tuple[HubFile, ...]:
+def query_hub(source: HubSource, files: Iterable[ModelFile]) -> tuple[HubFile, ...]:
     """Ask the hub for size, commit and checksum of each file. Raises DownloadFailed, ModelDamaged."""
     with _client() as client:
-        return tuple(_look_up(client, source, file) for file in files)
+        return tuple(_query_file(client, source, file) for file in files)
 
 
-def _look_up(client: httpx.Client, source: HubSource, file: ModelFile) -> HubFile:
+def _query_file(client: httpx.Client, source: HubSource, file: ModelFile) -> HubFile:
     url = _url(source, file, source.revision)
     try:
         response = _head(client, url)
     except (httpx.RequestError, httpx.InvalidURL) as error:
         raise _no_connection(url, error) from error
-    _raise_when_refused(response)
+    _check_status(response)
     commit = response.headers.get("X-Repo-Commit", "")
     checksum = (response.headers.get("X-Linked-Etag") or response.headers.get("ETag", "")).removeprefix("W/").strip('"')
     size = response.headers.get("X-Linked-Size") or response.headers.get("Content-Length", "")
@@ -243,7 +243,7 @@ def _append(client: httpx.Client, url: str, part: Path, meter: ProgressMeter) ->
     with client.stream("GET", url, headers={"Range": f"bytes={have}-"} if have else {}) as response:
         if response.status_code in RETRY_STATUSES:
             raise httpx.RequestError(f"the answer was {response.status_code} {response.reason_phrase}")
-        _raise_when_refused(response)
+        _check_status(response)
         resumed = response.status_code == httpx.codes.PARTIAL_CONTENT
         if have and not resumed:
             meter.advance(-have)  # the server cannot resume and sends the file from its start
@@ -270,7 +270,7 @@ def _check(file: HubFile, part: Path, meter: ProgressMeter) -> RecordedFile:
     return RecordedFile(size=file.size, sha256=sha256, commit=file.commit)
 
 
-def _raise_when_refused(response: httpx.Response) -> None:
+def _check_status(response: httpx.Response) -> None:
     """Raise DownloadFailed for an unsuccessful status, with advice for the codes of the hub's X-Error-Code header."""
     if response.status_code < httpx.codes.BAD_REQUEST:
         return
@@ -372,12 +372,12 @@ def _start_pip(command: list[str], requirement: str, purpose: Purpose, meter: Pr
     )
     with guard.allow_egress(purpose, programs=True):
         return subprocess.Popen(
-            command, env=_with_uv_index(process.environment_with_proxies()), stdout=subprocess.PIPE,
+            command, env=_pip_environment(process.environment_with_proxies()), stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
 
 
-def _with_uv_index(environment: Mapping[str, str]) -> dict[str, str]:
+def _pip_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment for pip; if it names a package index for uv but none for pip, pip gets uv's index."""
     index = next((environment[name] for name in UV_INDEX_VARIABLES if environment.get(name)), None)
     return {**({"PIP_INDEX_URL": index} if index else {}), **environment}

@@ -147,7 +147,7 @@ class ProcessPool:
     def take(self) -> ChildProcess:
         """Return an idle or new process for exclusive use. Raises Abandoned."""
         with self._lock:
-            process = None if self._abandoned else self._idle_one()
+            process = None if self._abandoned else self._pop_idle()
         process = process or ChildProcess(self._module, self._patience, *self._arguments)
         with self._lock:
             if not self._abandoned:
@@ -184,7 +184,7 @@ class ProcessPool:
         with self._lock:
             _end_all(self._idle)
 
-    def _idle_one(self) -> ChildProcess | None:
+    def _pop_idle(self) -> ChildProcess | None:
         while self._idle:
             process = self._idle.pop()
             if process.runs():

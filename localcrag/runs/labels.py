@@ -72,7 +72,7 @@ def with_answers(case: Question, answers: Sequence[str]) -> Question:
 
 def supporting_strips(run: Run, support: Support) -> tuple[str, ...]:
     """Return the kept strips of the evidence that a sentence cites, most relevant first."""
-    return _strips_of(run, [piece for piece in run.evidence if piece.n in support.citations])
+    return _strips_in_evidence(run, [piece for piece in run.evidence if piece.n in support.citations])
 
 
 def _accepted(run: Run) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
@@ -80,7 +80,7 @@ def _accepted(run: Run) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
     shown = cited(run.answer, run.evidence)
     backed = [support for support in run.support if support.shown and support.supported]
     # In a contradiction both sides are quoted, so neither is the answer.
-    strips = () if run.conflicts else _strips_of(run, shown)
+    strips = () if run.conflicts else _strips_in_evidence(run, shown)
     quoted = [strip for strip in strips if run.answered and layout.strip_markdown(strip) in run.answer]
     quoted = quoted[:MAX_BEST_STRIPS]
     # If a sentence already says the best strip, the quotation below it only shows where that is from.
@@ -96,7 +96,7 @@ def _accepted(run: Run) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
     return tuple(sorted(dict.fromkeys(map(one_line, found)), key=len)), tuple(pieces)
 
 
-def _strips_of(run: Run, pieces: Sequence[Evidence]) -> tuple[str, ...]:
+def _strips_in_evidence(run: Run, pieces: Sequence[Evidence]) -> tuple[str, ...]:
     strips = [
         strip
         for strip in run.strips

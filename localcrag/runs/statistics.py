@@ -121,12 +121,12 @@ def _gaps(runs: Sequence[RunLine]) -> tuple[Gap, ...]:
     """Return the questions whose latest run was not CORRECT; a later CORRECT run fills a gap."""
     return tuple(
         Gap(last.question, last.collection, last.action, last.run_id, last.created_at)
-        for *_, last in _by_question(runs)
+        for *_, last in _runs_by_question(runs)
         if last.action is not None and last.action is not Action.CORRECT
     )
 
 
-def _by_question(runs: Sequence[RunLine]) -> Iterable[list[RunLine]]:
+def _runs_by_question(runs: Sequence[RunLine]) -> Iterable[list[RunLine]]:
     """Return the decided runs of each question, oldest first; the question with the newest run comes first."""
     found: dict[tuple[str, str], list[RunLine]] = {}
     for run in reversed(runs):
@@ -164,7 +164,7 @@ def open_questions(runs: Sequence[RunLine]) -> list[KnowledgeGap]:
     `runs` come oldest first, without replays.
     """
     found = []
-    for own in _by_question(runs):
+    for own in _runs_by_question(runs):
         last = own[-1]
         if last.action is Action.INCORRECT:
             by_web = (run.run_id for run in reversed(own) if run.web_used and not (run.abstained or run.uncertain))
@@ -194,7 +194,7 @@ def group_gaps(questions: Sequence[KnowledgeGap], vectors: Vectors | None = None
             if cosines is None:
                 same = read[first].content == read[number].content
             else:
-                same = bool(cosines[first, number] >= MIN_SAME_COSINE) and _may_be_same(read[first], read[number])
+                same = bool(cosines[first, number] >= MIN_SAME_COSINE) and _names_agree(read[first], read[number])
             if same:
                 group.append(number)
                 break
@@ -210,7 +210,7 @@ class _Words:
     numbers: set[str]
 
 
-def _may_be_same(one: _Words, other: _Words) -> bool:
+def _names_agree(one: _Words, other: _Words) -> bool:
     """Return whether each question has the names and numbers of the other; names may lack their capital letter."""
     return one.numbers == other.numbers and one.names <= other.content and other.names <= one.content
 

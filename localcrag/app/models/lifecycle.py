@@ -396,7 +396,7 @@ class LoadedModels:
             self._made.put("scale", served.scale.value)
             return ScoreCache(served)
         path, cache = self._library.path(settings.relevance, ModelRole.RELEVANCE), settings.data_dir / "cache"
-        words = self._library.words(settings.relevance)
+        words = self._library.vocabulary_folder(settings.relevance)
         from localcrag.models.reranker_format import load_fastest, with_shared_vocabulary  # noqa: PLC0415
 
         calibration = read_calibration(path, settings.embedder)
