@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from markupsafe import Markup
 
-from localcrag.evaluation.report_plots import Plot
 from localcrag.runs.export import template_environment
 from localcrag.text.sanitize import escape_markdown_line
+from localcrag.text.translation import format_decimals
 from localcrag.text.words import one_line
 
 
@@ -57,6 +57,16 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
+class Plot:
+    """A plot of a record, by the macro of this name in plots.html; `legend` maps the page's colours to meanings."""
+
+    name: str
+    record: object
+    alt: str
+    legend: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
     """A question, its outcome (`badge`, with its `tone`), the reason, and the texts that show it."""
 
@@ -76,7 +86,7 @@ class ReportSection:
     says: str
     lines: Sequence[str] = ()
     tables: Sequence[ReportTable] = ()
-    plots: Sequence[Callable[[], Plot]] = ()
+    plots: Sequence[Plot] = ()
     cards: Sequence[Card] = ()
 
     @property
@@ -102,13 +112,7 @@ _SIGNS = {Tone.BETTER: "▲", Tone.WORSE: "▼", Tone.NONE: ""}
 def html(page: ReportPage) -> str:
     """Return the page as HTML, with a policy that forbids scripts and any content from other servers."""
     style = Markup(_TEMPLATES.get_template("report.css").render())  # noqa: S704  a file of this package
-    return _TEMPLATES.get_template("report.html").render(page=page, style=style, drawn=_drawn, signs=_SIGNS)
-
-
-def _drawn(section: ReportSection) -> list[tuple[Plot, Markup]]:
-    plots = [plot() for plot in section.plots]
-    # matplotlib has escaped the texts in its SVG.
-    return [(plot, Markup(plot.svg)) for plot in plots]  # noqa: S704
+    return _TEMPLATES.get_template("report.html").render(page=page, style=style, signs=_SIGNS)
 
 
 def markdown(page: ReportPage) -> str:
@@ -121,4 +125,4 @@ def _text(text: str) -> str:
     return escape_markdown_line(one_line(text)).replace("\\: ", ": ").replace("\\< ", "< ")
 
 
-_TEMPLATES.filters["text"] = _text
+_TEMPLATES.filters |= {"text": _text, "decimals": format_decimals}

@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from localcrag.evaluation import report_plots, wording
+from localcrag.evaluation import wording
 from localcrag.evaluation.analysis import ALL, KEYS, ComparisonVerdict, Figures, KeyFigure, Paired, ShownText, Worst
 from localcrag.evaluation.curves import Length
 from localcrag.evaluation.diagnosis import MEANING, OUTCOME_HEADINGS, Cause, outcome_row
 from localcrag.evaluation.metrics import BY_NAME, METRICS, Better
-from localcrag.evaluation.report_page import Card, Quote, ReportCell, ReportPage, ReportSection, ReportTable, Row, Tone
+from localcrag.evaluation.report_page import (
+    Card,
+    Plot,
+    Quote,
+    ReportCell,
+    ReportPage,
+    ReportSection,
+    ReportTable,
+    Row,
+    Tone,
+)
 from localcrag.evaluation.results import GROUPS
 from localcrag.records.enums import Action
 from localcrag.records.evaluation_set import AnswerLocation
@@ -141,13 +151,14 @@ def _reliability(figures: Figures) -> ReportSection | None:
         "it is of these; where the documents do not answer, none does. That is a lower bound: what says it in other "
         "words is not counted."
     )
+    alt = "Relevance against the share of passages that hold an answer, with 95 % intervals"
     return ReportSection(
         "Can relevances be believed?",
         "On the dashed line a relevance is the probability that it claims to be; below it passages are trusted too "
         "much, above it too little.",
         lines=(summed, label),
         tables=(ReportTable("Relevances", ("relevance", "passages", "mean", "hold it"), rows, folded=True),),
-        plots=(lambda: report_plots.reliability(found),),
+        plots=(Plot("reliability", found, alt),),
     )
 
 
@@ -166,6 +177,7 @@ def _sweep(figures: Figures) -> ReportSection | None:
     ]
     title = f"Upper threshold, with lower {format_decimals(lower)}"
     headings = ("upper", "action accuracy", "not the opposite", "web asked")
+    legend = (("s1", "action accuracy"), ("s2", "web asked (not CORRECT), dashed"))
     best_one = (
         f"Of {found.n} questions under {figures.scored}, policy {found.policy}: {now.accuracy:.2f} were decided right "
         f"with the upper threshold {format_decimals(upper)} in force, and {best.accuracy:.2f} would have been with "
@@ -178,7 +190,7 @@ def _sweep(figures: Figures) -> ReportSection | None:
         "no model was asked again.",
         lines=(best_one, "A second look that other thresholds would have taken, or spared, is not in it."),
         tables=(ReportTable(title, headings, rows, folded=True),),
-        plots=(lambda: report_plots.sweep(found),),
+        plots=(Plot("sweep", found, "Action accuracy and web rate against the upper threshold", legend),),
     )
 
 
