@@ -21,17 +21,11 @@ CHANGED, QUESTION_CHARACTERS = 5, 90
 """Number of changed questions of each kind in a summary, and number of characters of each; the report contains all
 of them."""
 _SIGNS = {Tone.BETTER: "▲", Tone.WORSE: "▼", Tone.NONE: " "}
-_HEADINGS = {
-    ("answer_match", "documents hold the answer"): ("match,", "documents"),
-    ("answer_match", "only the web holds it"): ("match,", "web"),
-    ("invention", "neither holds it"): ("invented,", "neither"),
-    ("unmarked_invention", "neither holds it"): ("unmarked", "inventions"),
-    ("action_right", "all questions"): ("action", "accuracy"),
-    ("support", "all questions"): ("", "support"),
-    ("seconds", "all questions"): ("", "seconds"),
-    ("prompt_tokens", "all questions"): ("prompt", "tokens"),
-}
-"""The two lines of heading for each key figure."""
+_HEADINGS = (
+    "match, documents", "match, web", "invented, neither", "unmarked inventions", "action accuracy", "support",
+    "seconds", "prompt tokens",
+)  # fmt: skip
+"""Headings of the key figures; the last word of each is on a line of its own."""
 
 
 def summary(evaluation: Evaluation) -> str:
@@ -92,7 +86,8 @@ def _lines(
         for figure in one.figures
         if figure.difference
     }
-    lines = [["", *(_HEADINGS[key][place] for key in keys)] for place in (0, 1)]
+    headings = dict(zip(KEYS, _HEADINGS, strict=True))
+    lines = [["", *(headings[key].rpartition(" ")[place] for key in keys)] for place in (0, 2)]
     for name in asked:
         line = [one_line(name)]
         for metric, group in keys:

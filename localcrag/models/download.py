@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from filelock import FileLock, Timeout
-from numpy.typing import NDArray
+from gguf import GGMLQuantizationType, dequantize
 
 from localcrag.models import transfers
 from localcrag.models.files import CHECKSUMS_NAME, Library, read_recorded, sha256_of, write_recorded
@@ -167,18 +167,8 @@ def _write_matrix(file: Any, data: bytes, place: int, shape: tuple[int, ...]) ->
     for first in range(0, rows, ROWS_AT_ONCE):
         count = min(ROWS_AT_ONCE, rows - first) * blocks
         raw = np.frombuffer(data, np.uint8, count * BLOCK_BYTES, place + first * blocks * BLOCK_BYTES)
-        file.write(dequantize_q4_0(raw.reshape(count, BLOCK_BYTES)).astype("<f2").tobytes())
-
-
-def dequantize_q4_0(blocks: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return the weights of Q4_0 blocks, shape (blocks, 32), from their bytes, shape (blocks, 18).
-
-    A block is a scale in float16 and 16 bytes of two 4-bit numbers each: the low halves are the first 16 weights, the
-    high halves the last 16. Every number is stored plus 8 (ggml/src/ggml-quants.c, dequantize_row_q4_0).
-    """
-    scales = blocks[:, :2].copy().view("<f2").astype(np.float32)
-    halves = np.concatenate([blocks[:, 2:] & 15, blocks[:, 2:] >> 4], axis=1).astype(np.float32)
-    return (halves - 8) * scales
+        weights = dequantize(raw.reshape(count, BLOCK_BYTES), GGMLQuantizationType.Q4_0)
+        file.write(weights.astype("<f2").tobytes())
 
 
 def _settings(sizes: Sizes, pieces: list[tuple[str, float]]) -> dict[str, Any]:
