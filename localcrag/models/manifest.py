@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from localcrag.records.enums import Skill
-from localcrag.records.errors import ModelError
+from localcrag.records.errors import ModelError, describe_problems
 from localcrag.records.models import ModelRole, ModelSet
 from localcrag.settings import REPOSITORY_MODELS
 
@@ -179,7 +179,7 @@ def _sets(tables: Any, entries: tuple[ModelEntry, ...]) -> tuple[ModelSet, ...]:
     try:
         sets = TypeAdapter(tuple[ModelSet, ...]).validate_python(tables)
     except ValidationError as error:
-        raise ValueError(f"it has a bad [[set]]: {error.errors()[0]['msg']}") from error
+        raise ValueError(f"it has a bad [[set]]: {describe_problems(error)}") from error
     roles = {entry.name: entry.role for entry in entries}
     for one in sets:
         roles_in_set = [roles.get(name) for name in one.models]
@@ -195,8 +195,7 @@ def _entry(number: int, table: Any) -> ModelEntry:
         entry = ModelEntry.model_validate(table)
     except ValidationError as error:
         name = table.get("name", f"number {number}") if isinstance(table, dict) else f"number {number}"
-        problems = (f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}" for problem in error.errors())
-        raise ValueError(f"entry “{name}”: {'; '.join(problems)}") from error
+        raise ValueError(f"entry “{name}”: {describe_problems(error)}") from error
     if not isinstance(entry.source, HubSource) and any(file.sha256 is None for file in entry.files):
         # Only the hub declares checksums.
         raise ValueError(f"entry “{entry.name}”: every file needs a sha256")
