@@ -74,7 +74,7 @@ def check(llm: LanguageModel, *, says_window: bool = True) -> Iterator[CheckPart
     """
     answers = [(asked, _written(llm, _prompt(asked[0]))) for asked in ANSWERED]
     yield _part("answers", [(text, asked[1] in text and not generate.is_no_answer(text)) for asked, text in answers])
-    yield _part("cites", [(text, _cites(text, asked[2])) for asked, text in answers])
+    yield _part("cites", [(text, {int(n) for n in _CITED.findall(text)} == {asked[2]}) for asked, text in answers])
     silent = [_written(llm, _prompt(question)) for question in NOT_ANSWERED]
     yield _part("abstains", [(text, generate.is_no_answer(text)) for text in silent])
     yield _part("follow-ups", [_check_follow_up(llm, question) for question in FOLLOW_UPS])
@@ -114,10 +114,6 @@ def _written(llm: LanguageModel, messages: Sequence[Message], decoding: Decoding
         return "".join(stream)
     finally:
         stream.close()
-
-
-def _cites(text: str, number: int) -> bool:
-    return {int(n) for n in _CITED.findall(text)} == {number}
 
 
 def _check_follow_up(llm: LanguageModel, question: str) -> tuple[str, bool]:

@@ -198,12 +198,11 @@ DOWNLOADS_NAME = ".downloads"
 RESERVE = 100_000_000  # bytes left free on the disk: a full disk breaks other programs
 
 
-def get(library: Library, name: str, report: Report | None = None, *, retry_seconds: float = 1.0) -> bool:
+def get(library: Library, name: str, report: Report | None = None) -> bool:
     """Download the missing or damaged files of a model in the manifest; return False if there were none.
 
     A new model's folder appears complete or not at all. An interrupted download resumes where it stopped.
-    `retry_seconds` is the first pause after a broken connection. Raises ModelMissing (no such name), DownloadFailed,
-    ModelDamaged.
+    Raises ModelMissing (no such name), DownloadFailed, ModelDamaged.
     """
     entry = library.manifest.find(name)
     if entry is None:
@@ -214,13 +213,11 @@ def get(library: Library, name: str, report: Report | None = None, *, retry_seco
     with _locked(library.models_dir, entry):
         files = [file for file in entry.files if library.check(entry, file).state is not FileState.OK]
         if files:
-            _get(library, entry, files, ProgressMeter(name, report), retry_seconds)
+            _get(library, entry, files, ProgressMeter(name, report))
     return bool(files)
 
 
-def _get(
-    library: Library, entry: ModelEntry, files: list[ModelFile], meter: ProgressMeter, retry_seconds: float
-) -> None:
+def _get(library: Library, entry: ModelEntry, files: list[ModelFile], meter: ProgressMeter) -> None:
     staging, folder = library.models_dir / DOWNLOADS_NAME / entry.name, library.folder(entry)
     fetched = staging / "files"
     shutil.rmtree(fetched, ignore_errors=True)  # left by an interrupted attempt; partial downloads are elsewhere
@@ -232,7 +229,7 @@ def _get(
             with guard.allow_egress(Purpose.MODEL_DOWNLOAD, tell=meter.connecting):
                 remote = transfers.query_hub(source, files)
                 _require_room(library.models_dir, transfers.remaining(remote, staging))
-                recorded = transfers.fetch_from_hub(remote, staging, fetched, meter, retry_seconds)
+                recorded = transfers.fetch_from_hub(remote, staging, fetched, meter)
             write_recorded(fetched, {**read_recorded(folder), **recorded})
             names.append(CHECKSUMS_NAME)
             checksums = {path: file.sha256 for path, file in recorded.items()}

