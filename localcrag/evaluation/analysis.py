@@ -232,7 +232,8 @@ def figures(evaluation: Evaluation) -> Figures:
     groups = groups_of(evaluation.questions)
     pairs = [(asked[0], name) for name in asked[1:]] if asked else []
     actions = {name: found for name in asked if (found := _decisions(evaluation, name))}
-    full = _full(asked)
+    # The configuration with all of localcrag and the current settings, or else the last configuration.
+    full = next((name for name in (FULL, ablations()[-1].name, *asked[-1:]) if name in asked), None)
     scored = full if full in actions else next(reversed(actions), None)
     scored_pairs = evaluation.pairs(scored) if scored else []
     return Figures(
@@ -257,12 +258,6 @@ def figures(evaluation: Evaluation) -> Figures:
         worst=worst(evaluation, full, asked[0]) if full else (),
         outcomes={name: tuple(diagnosis.outcome_groups(evaluation, name)) for name in asked},
     )
-
-
-def _full(asked: Sequence[str]) -> str | None:
-    """Return the configuration with all of localcrag and the current settings, or else the last configuration."""
-    known = (FULL, ablations()[-1].name, *asked[-1:])
-    return next((name for name in known if name in asked), None)
 
 
 def verdict(values: Values, groups: Mapping[str, set[str]], first: str, second: str) -> ComparisonVerdict:
