@@ -21,9 +21,9 @@ from localcrag.models.answer_stream import AnswerStream
 from localcrag.models.server_address import ServerAddress
 from localcrag.models.server_exchange import SILENCE_SECONDS, Exchange
 from localcrag.records.errors import GenerationError, ServerError, ServerNotRunning
-from localcrag.records.protocols import Calibration, Decoding, TokenUsage, Vectors
+from localcrag.records.protocols import Decoding, TokenUsage, Vectors
 from localcrag.records.run import Message
-from localcrag.records.thresholds import UNCALIBRATED
+from localcrag.records.thresholds import UNCALIBRATED, FittedCalibration
 from localcrag.text.sentences import Span
 
 BYTES_PER_TOKEN = 3.0
@@ -262,7 +262,7 @@ class Scale(StrEnum):
 class ServerScorer:
     """A reranker that a server runs. It can be used by several threads."""
 
-    calibration: Calibration = UNCALIBRATED
+    calibration: FittedCalibration = UNCALIBRATED
 
     def __init__(self, exchange: Exchange) -> None:
         """Send test requests to find the form of request and the kind of scores of the server. Raises ServerError."""

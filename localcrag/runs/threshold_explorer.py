@@ -19,7 +19,7 @@ import numpy as np
 from localcrag.crag.evaluate import apply_policy
 from localcrag.records.enums import Action, Grade, Policy, ScorerKind
 from localcrag.records.passages import Thresholds, grade
-from localcrag.records.protocols import Calibration
+from localcrag.records.thresholds import FittedCalibration
 
 BINS = 20
 """Number of bins of equal width in the histogram."""
@@ -144,7 +144,7 @@ class _Judged(NamedTuple):
 
 
 def past_questions(
-    runs: Iterable[ScoredRun], *, scorer: ScorerKind, model: str, calibration: Calibration
+    runs: Iterable[ScoredRun], *, scorer: ScorerKind, model: str, calibration: FittedCalibration
 ) -> tuple[list[PastQuestion], dict[ExclusionReason, int]]:
     """Return the latest run of each comparable question, oldest first, and the number of other runs by reason.
 

@@ -26,9 +26,9 @@ from localcrag.crag.grading import ScoreCache
 from localcrag.models.encoders import read_calibration
 from localcrag.records.errors import GenerationError, ModelError
 from localcrag.records.models import ModelRole, is_served
-from localcrag.records.protocols import Calibration, Decoding, Embedder, LanguageModel, Scorer, TokenStream, Vectors
+from localcrag.records.protocols import Decoding, Embedder, LanguageModel, Scorer, TokenStream, Vectors
 from localcrag.records.run import Message
-from localcrag.records.thresholds import UNCALIBRATED
+from localcrag.records.thresholds import UNCALIBRATED, FittedCalibration
 from localcrag.text.sentences import Span
 from localcrag.text.translation import gettext as _
 
@@ -169,7 +169,7 @@ class UnloadableScorer(UnloadableModel[Scorer]):
         super().__init__(load)
         with self.at_work() as model:
             self.name: str = model.name
-            self.calibration: Calibration = model.calibration
+            self.calibration: FittedCalibration = model.calibration
 
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return one raw logit per text, shape (len(texts),). Raises ModelError."""
@@ -247,7 +247,7 @@ class MissingScorer(_MissingModel):
 
     # It is marked as fitted, so that the run reports only the missing model, not a missing calibration: nothing is
     # scored.
-    calibration: Calibration = dataclasses.replace(UNCALIBRATED, fitted=True)
+    calibration: FittedCalibration = dataclasses.replace(UNCALIBRATED, fitted=True)
 
     def logits(self, question: str, texts: Sequence[str]) -> NoReturn:
         raise self._error
