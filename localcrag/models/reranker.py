@@ -129,18 +129,15 @@ class TokenScores:
     places: NDArray[np.int64]
     scores: Vectors
 
-    def sees(self, span: Span) -> bool:
-        """Return whether at least one token of the span was within the model's context window."""
-        return bool(self._overlapping(span).any())
-
     def span_logit(self, span: Span) -> float:
-        """Return the log-odds that the answer needs this span, given that the passage contains the answer."""
-        return float(self.scores[self._overlapping(span)].mean())
+        """Return the log-odds that the answer needs this span, given that the passage contains the answer.
 
-    def _overlapping(self, span: Span) -> NDArray[np.bool_]:
+        NaN if none of the span's tokens was within the model's context window.
+        """
         # Tokens that overlap the span; tokens without characters, such as separators, overlap nothing.
         starts, ends = self.places[:, 0], self.places[:, 1]
-        return np.asarray((starts < span.end) & (ends > span.start) & (ends > starts))
+        overlapping = self.scores[(starts < span.end) & (ends > span.start) & (ends > starts)]
+        return float(overlapping.mean()) if len(overlapping) else np.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -359,9 +356,8 @@ class CrossEncoder:
                     read |= zip(new, self._score_pairs(new, self._place, whole=True), strict=True)
                     self._pair_cache.update((pair, read[pair]) for pair in new)
             for pair, spans, logits in zip(pairs, strips, found, strict=True):
-                reading = read[pair]
-                lines = reading.lines
-                logits[:] = [lines.span_logit(span) if lines and lines.sees(span) else np.nan for span in spans]
+                if lines := read[pair].lines:
+                    logits[:] = [lines.span_logit(span) for span in spans]
         # NaN marks the strips that no pass over a whole text has scored.
         alone = [
             (row, place) for row, logits in enumerate(found) for place in np.flatnonzero(np.isnan(logits)).tolist()

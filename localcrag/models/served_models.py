@@ -10,6 +10,7 @@ import json
 import math
 import threading
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from typing import Any
 
@@ -77,7 +78,10 @@ class ServerLanguageModel:
         key = tuple(messages)
         if (known := self._counted.get(key)) is not None:
             return known
-        counted = self._ask_count(messages) if self.counts else None
+        counted = None
+        if self.counts:
+            with suppress(ServerError, KeyError, TypeError, ValueError):
+                counted = server_exchange.count_tokens(self._exchange, self._model, messages)
         if counted is None:
             self.counts = False
             counted = estimate(messages)
@@ -107,12 +111,6 @@ class ServerLanguageModel:
         body |= server_exchange.extra_options(self._model.program, decoding.schema)
         usage, stopped = TokenUsage(tokens, estimated=not self.counts), threading.Event()
         return AnswerStream(usage, _write(self._exchange, body, self._turn, usage, stopped), stopped.set)
-
-    def _ask_count(self, messages: Sequence[Message]) -> int | None:
-        try:
-            return server_exchange.count_tokens(self._exchange, self._model, messages)
-        except (ServerError, KeyError, TypeError, ValueError):
-            return None
 
 
 def _write(
