@@ -258,11 +258,6 @@ class LlamaCpp:
         """Return the number of tokens in the prompt that is made of the messages."""
         return len(self._tokens(messages))
 
-    def tokens(self, messages: Sequence[Message], answer: str) -> tuple[list[int], list[int]]:
-        """Return the tokens of the prompt, and those of the answer with its end token, as training data."""
-        written = self._llama.tokenize(self._plain(answer).encode(), add_bos=False, special=False)
-        return self._tokens(messages), [*written, self._llama.token_eos()]
-
     def stream(self, messages: Sequence[Message], decoding: Decoding) -> AnswerStream:
         """Start an answer. Raises GenerationError if the prompt is too long for the context window."""
         tokens = self._tokens(messages)

@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, Self, cast
 
 from localcrag.privacy.egress_log import Purpose
 from localcrag.privacy.guard import allow_egress
@@ -44,6 +44,7 @@ class ChildProcess:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", module, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=_FOLDER
             )
+        self._requests = cast(IO[bytes], self._process.stdin)
         self._answers: queue.Queue[Frame | None] = queue.Queue(ANSWER_QUEUE_SIZE)
         self._ended = threading.Event()
         listening = (self._process.stdout, self._answers, self._ended)
@@ -57,7 +58,7 @@ class ChildProcess:
     def ask(self, asked: Mapping[str, Any], attached: bytes) -> None:
         # Ignore an ended process or a pipe that another thread closed: `answer` reports it.
         with suppress(OSError, ValueError):
-            send(_pipe(self._process.stdin), asked, attached)
+            send(self._requests, asked, attached)
 
     def answer(self) -> Frame:
         try:
@@ -91,16 +92,10 @@ def _end(process: subprocess.Popen[bytes], answers: queue.Queue[Frame | None], e
             answers.get_nowait()
     with suppress(queue.Full):
         answers.put_nowait(None)
-    for stream in (process.stdin, process.stdout):
+    for stream in filter(None, (process.stdin, process.stdout)):
         # Closing may flush data that no process reads any longer; such an error does not matter.
         with suppress(OSError):
-            _pipe(stream).close()
-
-
-def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
-    if stream is None:
-        raise RuntimeError("a reader process was started without its pipes")
-    return stream
+            stream.close()
 
 
 def _describe_exit(code: int) -> str:
