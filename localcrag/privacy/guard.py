@@ -268,11 +268,11 @@ def _hook(
     event: str,
     arguments: tuple[Any, ...],
     # Bound as a default: the hook is still called at exit, when the module's global names are gone.
-    looked_at: dict[str, Callable[[tuple[Any, ...]], None]] = _CHECKS,
+    checks: dict[str, Callable[[tuple[Any, ...]], None]] = _CHECKS,
 ) -> None:
-    look = looked_at.get(event)
-    if look is not None:
-        look(arguments)
+    check = checks.get(event)
+    if check is not None:
+        check(arguments)
 
 
 def _check_names_first(method: str) -> None:
@@ -280,14 +280,14 @@ def _check_names_first(method: str) -> None:
     original = getattr(socket.socket, method)
 
     @functools.wraps(original)
-    def looked_at(its_socket: socket.socket, *arguments: Any) -> Any:
+    def checked(its_socket: socket.socket, *arguments: Any) -> Any:
         address = arguments[-1] if arguments else None
         is_internet = its_socket.family in (socket.AF_INET, socket.AF_INET6)
         if is_internet and isinstance(address, tuple) and address and isinstance(address[0], str | bytes | bytearray):
             _check_lookup(address)
         return original(its_socket, *arguments)
 
-    setattr(socket.socket, method, looked_at)
+    setattr(socket.socket, method, checked)
 
 
 _first = threading.Lock()
