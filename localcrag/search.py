@@ -32,7 +32,6 @@ from localcrag.records import errors
 from localcrag.records.run import WebAnswer, WebResult
 from localcrag.text import sanitize
 
-MAX_PORT = 65_535
 EXAMPLE = "http://127.0.0.1:8080"
 
 
@@ -60,22 +59,9 @@ class Endpoint:
 def parse_endpoint(text: str) -> Endpoint:
     """Return the address in `text`. Raises EndpointRefused if it is not the http(s) address of a server."""
     try:
-        url = httpx.URL(text.strip())
-        # The connection will encode the name in the same way, so reject empty, overlong or mis-encoded labels here.
-        url.host.encode("idna")
-    except (httpx.InvalidURL, UnicodeError):
-        # Not chained: httpx quotes the part that it could not parse, which may be a password.
-        raise _refused(text, "is not a valid address") from None
-    if url.scheme not in {"http", "https"}:
-        raise _refused(text, "does not begin with http:// or https://")
-    if not url.host:
-        raise _refused(text, "does not name a computer")
-    if url.port is not None and not 0 < url.port <= MAX_PORT:
-        # The operating system silently truncates the port to 16 bits: 65616 would be port 80.
-        raise _refused(text, f"has a port that is not between 1 and {MAX_PORT}")
-    # `search_url` appends its own path and query, so an address with a query is probably that of a results page.
-    if url.query or url.fragment:
-        raise _refused(text, "has something after a “?” or “#”; enter only the part before it")
+        url = addresses.parse_web_address(text)
+    except ValueError as error:
+        raise _refused(text, str(error)) from None
     credentials = (url.username, url.password) if url.userinfo else None
     return Endpoint(url.copy_with(userinfo=b""), credentials)
 
@@ -117,11 +103,9 @@ def _addresses(endpoint: Endpoint) -> list[str]:
 
 
 def _refused(text: str, what: str) -> errors.EndpointRefused:
-    scheme, separator, rest = text.strip().rpartition("://")
-    shown = scheme + separator + rest.rpartition("@")[2]
     return errors.EndpointRefused(
-        f"The web search address “{shown}” {what}. Set searxng_url to the address that shows SearXNG's start page "
-        f"in your browser, such as {EXAMPLE}."
+        f"The web search address “{addresses.without_password(text)}” {what}. Set searxng_url to the address that "
+        f"shows SearXNG's start page in your browser, such as {EXAMPLE}."
     )
 
 

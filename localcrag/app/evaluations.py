@@ -1,7 +1,7 @@
 """Evaluation runs and calibration: a set's questions go through the real pipeline or the reranker.
 
 A set's documents are added to a separate data folder; the user's collections and stored runs are not touched. Web
-results recorded in the sets are served on this computer; the user's SearXNG is never asked.
+results are those recorded in the sets; the user's SearXNG is never asked.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from localcrag.evaluation.calibration import Criterion, Fitted, fit_calibration
 from localcrag.evaluation.calibration_scores import Retrieval, score_question, scores_of_labels
 from localcrag.evaluation.metrics import contains_answer
 from localcrag.evaluation.plan import Configuration
+from localcrag.evaluation.recorded_search import ADDRESS
 from localcrag.evaluation.results import Evaluation, RunWriter
 from localcrag.records.enums import IngestStatus, WebMode
 from localcrag.records.errors import EvaluationError
@@ -50,13 +51,13 @@ class _NullRunLog:
         """Do nothing."""
 
 
-def settings_for(base: Settings, data_dir: Path, searxng_url: str) -> Settings:
+def settings_for(base: Settings, data_dir: Path) -> Settings:
     """Return the user's settings with another data folder and the recorded web. Raises SettingsError."""
     return with_changes(
         base,
         data_dir=data_dir,
         web=WebMode.ALWAYS,
-        searxng_url=searxng_url,
+        searxng_url=ADDRESS,
         # Use no cache and no rate limit, so that the same query gets the same answer and takes its real time.
         web_cache_hours=0,
         web_per_minute=600,
@@ -209,7 +210,7 @@ def fit(
     Raises EvaluationError for too few labels, ModelError and StoreError.
     """
     before = assembly.calibrations.in_force()
-    fitted = fit_calibration(labelled.scores, labelled.strips, in_force=before, criterion=criterion)
+    fitted = fit_calibration(labelled.scores, labelled.strips, active=before, criterion=criterion)
     how = CalibrationOrigin(
         criterion=str(criterion),
         passages=fitted.passages,

@@ -38,7 +38,7 @@ def begin(**settings: Any) -> Settings:
     check_data_folder(loaded.data_dir / DATABASE_NAME)
     private_folder.keep_private(loaded.data_dir)
     egress_log.log_to_folder(loaded.data_dir)
-    log_file.keep_in(loaded.data_dir)
+    log_file.log_to_file(loaded.data_dir)
     return loaded
 
 

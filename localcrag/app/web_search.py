@@ -18,6 +18,8 @@ from localcrag.storage.database import Database
 from localcrag.storage.egress import WebAnswerCache
 
 if TYPE_CHECKING:
+    import httpx
+
     from localcrag.search import SearchHealth, SearXNG
 
 
@@ -54,10 +56,11 @@ class SlidingMinuteLimit:
 
 
 class Web:
-    """The search client, created on first use."""
+    """The search client, created on first use; an evaluation sets a `transport` that answers without a network."""
 
     def __init__(self, settings: CurrentSettings, database: Database, made: LazyCache) -> None:
         self._settings, self._database, self._made = settings, database, made
+        self.transport: httpx.BaseTransport | None = None
         self.rate_limit = SlidingMinuteLimit()
 
     @property
@@ -120,6 +123,7 @@ class Web:
             parameters=_search_parameters(settings),
             forbidden=settings.web_never_terms,
             allow_public=settings.searxng_allow_public,
+            transport=self.transport,
         )
 
 

@@ -95,9 +95,9 @@ class Clock:
             yield from stream
         finally:
             stream.close()
-            self._prompt_tokens += stream.prompt_tokens
-            self._completion_tokens += stream.completion_tokens
-            self._estimated |= stream.estimated
+            self._prompt_tokens += stream.usage.prompt_tokens
+            self._completion_tokens += stream.usage.completion_tokens
+            self._estimated |= stream.usage.estimated
 
     def complete(self, llm: LanguageModel, messages: Sequence[Message], decoding: Decoding) -> str:
         """Return the whole text that the model writes."""

@@ -29,8 +29,9 @@ from localcrag.records.enums import Grade, Origin
 from localcrag.records.errors import GenerationError
 from localcrag.records.events import GradePiece, StepStarted, Warned
 from localcrag.records.passages import GradedPassage, Judgement, Passage, Thresholds, grade
-from localcrag.records.protocols import Calibration, ChunkStore, Scorer, Vectors
+from localcrag.records.protocols import ChunkStore, Scorer, Vectors
 from localcrag.records.run import Message
+from localcrag.records.thresholds import FittedCalibration
 from localcrag.text.blocks import INTRODUCTION_END, BlockKind, split_blocks
 from localcrag.text.places import shift_rows
 from localcrag.text.sanitize import sanitize
@@ -352,7 +353,7 @@ class ScoreCache:
         return self.scorer.name
 
     @property
-    def calibration(self) -> Calibration:
+    def calibration(self) -> FittedCalibration:
         """Calibration of the scorer."""
         return self.scorer.calibration
 
@@ -398,7 +399,7 @@ class CalibratedScorer:
     """A scorer with another calibration in place of its own."""
 
     scorer: Scorer
-    calibration: Calibration
+    calibration: FittedCalibration
 
     @property
     def name(self) -> str:

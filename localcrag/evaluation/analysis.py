@@ -4,32 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import pairwise
 
-from localcrag.evaluation import curves
-from localcrag.evaluation.diagnosis import (
-    Cause,
-    OutcomeCounts,
-    best_passage,
-    diagnose,
-    is_right,
-    outcome_groups,
-    place_in_source,
-    severity,
-)
+from localcrag.evaluation import curves, diagnosis
 from localcrag.evaluation.metrics import BY_NAME, Metric, contains_answer
 from localcrag.evaluation.plan import FULL, ablations
 from localcrag.evaluation.results import GROUPS, About, Evaluation, measure_all, step_costs
-from localcrag.evaluation.wording import (
-    Estimate,
-    PairedDifference,
-    difference,
-    estimate,
-    unproved_reason,
-)
+from localcrag.evaluation.wording import Estimate, PairedDifference, difference, estimate, unproved_reason
 from localcrag.records.enums import Action, Grade
 from localcrag.records.evaluation_set import AnswerLocation, Question
+from localcrag.records.passages import Evidence, GradedPassage
 from localcrag.records.run import Run
 
 ALL, IN_DOCUMENTS, ON_WEB, NOWHERE = GROUPS
@@ -90,7 +75,7 @@ class Losses:
 
     questions: int
     right: int
-    causes: dict[Cause, int]
+    causes: dict[diagnosis.Cause, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,7 +90,20 @@ class ShownText:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worst:
+class QuestionOutcome:
+    """A short form of a question's run; `cause` tells what went wrong, None if the run is right."""
+
+    action: Action | None
+    rule: str
+    answer: str
+    abstained: bool
+    uncertain: bool
+    cause: diagnosis.Cause | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worst(QuestionOutcome):
     """A question that went wrong.
 
     `first_right` tells whether the first configuration got it right; None if this is the first one, or if that one did
@@ -117,13 +115,6 @@ class Worst:
     standalone: str
     held_by: AnswerLocation
     accepted: tuple[str, ...]
-    answer: str
-    abstained: bool
-    uncertain: bool
-    action: Action | None
-    rule: str
-    cause: Cause
-    why: str
     passage: ShownText | None
     evidence: tuple[ShownText, ...]
     first_right: bool | None
@@ -158,7 +149,7 @@ class Figures:
     losses: dict[str, Losses]
     full: str | None
     worst: tuple[Worst, ...]
-    outcomes: dict[str, tuple[OutcomeCounts, ...]]
+    outcomes: dict[str, tuple[diagnosis.OutcomeCounts, ...]]
 
 
 WORST = 20
@@ -168,61 +159,63 @@ WORST = 20
 def worst(evaluation: Evaluation, name: str, first: str) -> tuple[Worst, ...]:
     """Return the WORST questions of a configuration, the worst first; `first` is the configuration to compare with."""
     found = [
-        (question, run, loss) for question, run in evaluation.pairs(name) if (loss := diagnose(question, run))
+        (question, run, loss) for question, run in evaluation.pairs(name) if (loss := diagnosis.diagnose(question, run))
     ]  # fmt: skip
-    found.sort(key=lambda one: severity(*one))
+    found.sort(key=lambda one: diagnosis.severity(*one))
     others = evaluation.runs.get(first, {}) if name != first else {}
     return tuple(
         Worst(
+            **asdict(question_outcome(run, loss)),
             id=question.id,
             question=question.question,
             standalone=run.standalone_question,
             held_by=question.held_by,
             accepted=question.answers,
-            answer=run.answer,
-            abstained=run.abstained,
-            uncertain=run.uncertain,
-            action=run.action,
-            rule=run.rule,
-            cause=loss.cause,
-            why=loss.why,
             passage=_passage(question, run),
             evidence=_evidence(question, run),
-            first_right=is_right(question, others[question.id]) if question.id in others else None,
+            first_right=diagnosis.is_right(question, others[question.id]) if question.id in others else None,
         )
         for question, run, loss in found[:WORST]
     )
 
 
+def question_outcome(run: Run, loss: diagnosis.Loss | None) -> QuestionOutcome:
+    """Return a run in its short form; `loss` is what went wrong."""
+    return QuestionOutcome(
+        action=run.action,
+        rule=run.rule,
+        answer=run.answer,
+        abstained=run.abstained,
+        uncertain=run.uncertain,
+        cause=loss.cause if loss else None,
+        why=loss.why if loss else "",
+    )
+
+
 def _passage(question: Question, run: Run) -> ShownText | None:
-    passage = best_passage(run, question.answers)
+    passage = diagnosis.best_passage(run, question.answers)
     if passage is None:
         return None
-    return ShownText(
-        where=place_in_source(passage, passage.rows),
-        relevance=passage.relevance if run.action else None,
-        grade=passage.grade if run.action else None,
-        text=passage.text,
-        holds=contains_answer(passage.text, question.answers),
-    )
+    grade = passage.grade if run.action else None
+    return _shown(question, run, passage, diagnosis.place_in_source(passage, passage.rows), grade)
 
 
 def _evidence(question: Question, run: Run) -> tuple[ShownText, ...]:
     sources = {source.id: source for source in run.sources}
-    pieces = []
-    for piece in run.evidence:
-        source = sources.get(piece.source)
-        where = place_in_source(source, piece.rows) if source else ""
-        pieces.append(
-            ShownText(
-                where=f"[{piece.n}] {where}".strip(),
-                relevance=piece.relevance if run.action else None,
-                grade=None,
-                text=piece.text,
-                holds=contains_answer(piece.text, question.answers),
-            )
-        )
-    return tuple(pieces)
+    places = [
+        diagnosis.place_in_source(sources[one.source], one.rows) if one.source in sources else ""
+        for one in run.evidence
+    ]
+    return tuple(
+        _shown(question, run, piece, f"[{piece.n}] {place}".strip(), None)
+        for piece, place in zip(run.evidence, places, strict=True)
+    )
+
+
+def _shown(question: Question, run: Run, one: GradedPassage | Evidence, where: str, grade: Grade | None) -> ShownText:
+    holds = contains_answer(one.text, question.answers)
+    relevance = one.relevance if run.action else None
+    return ShownText(where=where, relevance=relevance, grade=grade, text=one.text, holds=holds)
 
 
 FEWEST_ABLATED = 3
@@ -239,7 +232,8 @@ def figures(evaluation: Evaluation) -> Figures:
     groups = groups_of(evaluation.questions)
     pairs = [(asked[0], name) for name in asked[1:]] if asked else []
     actions = {name: found for name in asked if (found := _decisions(evaluation, name))}
-    full = _full(asked)
+    # The configuration with all of localcrag and the current settings, or else the last configuration.
+    full = next((name for name in (FULL, ablations()[-1].name, *asked[-1:]) if name in asked), None)
     scored = full if full in actions else next(reversed(actions), None)
     scored_pairs = evaluation.pairs(scored) if scored else []
     return Figures(
@@ -262,14 +256,8 @@ def figures(evaluation: Evaluation) -> Figures:
         losses={name: _losses(evaluation, name) for name in asked},
         full=full,
         worst=worst(evaluation, full, asked[0]) if full else (),
-        outcomes={name: tuple(outcome_groups(evaluation, name)) for name in asked},
+        outcomes={name: tuple(diagnosis.outcome_groups(evaluation, name)) for name in asked},
     )
-
-
-def _full(asked: Sequence[str]) -> str | None:
-    """Return the configuration with all of localcrag and the current settings, or else the last configuration."""
-    known = (FULL, ablations()[-1].name, *asked[-1:])
-    return next((name for name in known if name in asked), None)
 
 
 def verdict(values: Values, groups: Mapping[str, set[str]], first: str, second: str) -> ComparisonVerdict:
@@ -279,8 +267,8 @@ def verdict(values: Values, groups: Mapping[str, set[str]], first: str, second: 
 
 
 def _key(values: Values, groups: Mapping[str, set[str]], pair: tuple[str, str], metric: str, group: str) -> KeyFigure:
-    before, after = (_within(values[name][metric], groups[group]) for name in pair)
-    both = _both(before, after)
+    before, after = (_select(values[name][metric], groups[group]) for name in pair)
+    both = _common_values(before, after)
     change = difference(*both)
     return KeyFigure(
         metric=metric,
@@ -288,7 +276,7 @@ def _key(values: Values, groups: Mapping[str, set[str]], pair: tuple[str, str], 
         first=estimate(list(before.values())),
         second=estimate(list(after.values())),
         difference=change,
-        ratio=_ratio(*both),
+        ratio=float(sum(both[1]) / whole) if (whole := sum(both[0])) else None,
         not_proved=unproved_reason(metric, change),
     )
 
@@ -301,21 +289,17 @@ def groups_of(questions: Sequence[Question]) -> dict[str, set[str]]:
     }
 
 
-def _within(values: Mapping[str, float], ids: set[str]) -> dict[str, float]:
+def _select(values: Mapping[str, float], ids: set[str]) -> dict[str, float]:
     return {name: value for name, value in values.items() if name in ids}
 
 
-def _both(first: Mapping[str, float], second: Mapping[str, float]) -> tuple[list[float], list[float]]:
+def _common_values(first: Mapping[str, float], second: Mapping[str, float]) -> tuple[list[float], list[float]]:
     names = [name for name in first if name in second]
     return [first[name] for name in names], [second[name] for name in names]
 
 
-def _ratio(first: Sequence[float], second: Sequence[float]) -> float | None:
-    return float(sum(second) / whole) if (whole := sum(first)) else None
-
-
 def _estimates(values: Mapping[str, Mapping[str, float]], ids: set[str]) -> dict[str, Estimate]:
-    found = {name: estimate(list(_within(one, ids).values())) for name, one in values.items()}
+    found = {name: estimate(list(_select(one, ids).values())) for name, one in values.items()}
     return {name: one for name, one in found.items() if one is not None}
 
 
@@ -324,7 +308,7 @@ def paired(values: Values, groups: Mapping[str, set[str]], first: str, second: s
     differences: dict[str, dict[str, PairedDifference]] = {}
     for group, ids in groups.items():
         found = {
-            name: difference(*_both(_within(one, ids), _within(values[second][name], ids)))
+            name: difference(*_common_values(_select(one, ids), _select(values[second][name], ids)))
             for name, one in values[first].items()
         }
         differences[group] = {name: one for name, one in found.items() if one is not None}
@@ -349,9 +333,9 @@ def _decisions(evaluation: Evaluation, name: str) -> Counts:
 
 def _losses(evaluation: Evaluation, name: str) -> Losses:
     pairs = evaluation.pairs(name)
-    counts = Counter(loss.cause for question, run in pairs if (loss := diagnose(question, run)))
+    counts = Counter(loss.cause for question, run in pairs if (loss := diagnosis.diagnose(question, run)))
     return Losses(
         questions=len(pairs),
         right=len(pairs) - counts.total(),
-        causes={cause: counts[cause] for cause in Cause},
+        causes={cause: counts[cause] for cause in diagnosis.Cause},
     )

@@ -5,14 +5,15 @@ The first part chooses the threshold `upper` by a criterion: F1, web rate or cos
 `fit_calibration` does all of this.
 
 A question is judged by its best passage, as under the policy `max`: it is CORRECT if the relevance of this passage
-reaches `upper`. In this module, `there` tells whether one of the retrieved passages answers the question.
+reaches `upper`. In this module, `answerable` tells whether one of the retrieved passages answers the question.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -63,9 +64,9 @@ class Criterion:
         }[self.kind]
 
 
-def accuracy(correct: Marks, there: Marks) -> float:
+def accuracy(correct: Marks, answerable: Marks) -> float:
     """Return the share of questions that are CORRECT exactly if a retrieved passage answers them."""
-    return float(np.mean(correct == there))
+    return float(np.mean(correct == answerable))
 
 
 def web_rate(correct: Marks) -> float:
@@ -73,19 +74,19 @@ def web_rate(correct: Marks) -> float:
     return float(np.mean(~correct))
 
 
-def f1(correct: Marks, there: Marks) -> float:
+def f1(correct: Marks, answerable: Marks) -> float:
     """Return 2 TP / (2 TP + FP + FN) of CORRECT (van Rijsbergen 1979, chapter 7); 0.0 if there are no positives."""
-    right = int(np.count_nonzero(correct & there))
-    wrong = int(np.count_nonzero(correct != there))
+    right = int(np.count_nonzero(correct & answerable))
+    wrong = int(np.count_nonzero(correct != answerable))
     return 2 * right / (2 * right + wrong) if right + wrong else 0.0
 
 
-def cost(correct: Marks, there: Marks, wrong_cost: float) -> float:
+def cost(correct: Marks, answerable: Marks, wrong_cost: float) -> float:
     """Return the mean cost of a question: `wrong_cost` for a wrong CORRECT, 1 for a needless fallback (Elkan 2001)."""
-    return float(np.mean(wrong_cost * (correct & ~there) + (~correct & there)))
+    return float(np.mean(wrong_cost * (correct & ~answerable) + (~correct & answerable)))
 
 
-def choose_upper(best: Floats, there: Marks, criterion: Criterion) -> float:
+def choose_upper(best: Floats, answerable: Marks, criterion: Criterion) -> float:
     """Return the best of UPPERS by the criterion; `best` is each question's best relevance.
 
     F1 chooses the highest F1, COST the lowest cost; in a tie, the middle threshold is returned, which is farthest from
@@ -97,9 +98,9 @@ def choose_upper(best: Floats, there: Marks, criterion: Criterion) -> float:
         affordable = UPPERS[np.mean(~decided, axis=1) <= criterion.target]
         return float(affordable[-1] if len(affordable) else UPPERS[0])
     if criterion.kind is CriterionKind.COST:
-        values = -np.array([cost(correct, there, criterion.cost) for correct in decided])
+        values = -np.array([cost(correct, answerable, criterion.cost) for correct in decided])
     else:
-        values = np.array([f1(correct, there) for correct in decided])
+        values = np.array([f1(correct, answerable) for correct in decided])
     equal = UPPERS[np.isclose(values, values.max(), rtol=0, atol=1e-12)]
     return float(equal[len(equal) // 2])
 
@@ -153,13 +154,13 @@ class ThresholdStep:
     admissible: bool
 
 
-def sweep_lower(best: Floats, there: Marks, weights: Floats) -> list[ThresholdStep]:
+def sweep_lower(best: Floats, answerable: Marks, weights: Floats) -> list[ThresholdStep]:
     """Return for each threshold the shares of questions, without and with an answer, that are called INCORRECT."""
     steps = []
     for threshold in STEPS:
         below = best < threshold
-        found = float(np.average(below[~there], weights=weights[~there]))
-        missed = float(np.average(below[there], weights=weights[there]))
+        found = float(np.average(below[~answerable], weights=weights[~answerable]))
+        missed = float(np.average(below[answerable], weights=weights[answerable]))
         steps.append(ThresholdStep(float(threshold), found, missed, missed <= MOST_MISSED))
     return steps
 
@@ -198,6 +199,7 @@ def choose(steps: list[ThresholdStep], default: float) -> float:
     return chosen.threshold
 
 
+SEED = 1
 FOLDS = 5
 """Number of folds of the cross-validation."""
 RESAMPLES = 1000
@@ -232,7 +234,7 @@ class ScoredQuestions:
     marks: Marks
     questions: Places
     own: list[Places]
-    there: Marks
+    answerable: Marks
 
     @property
     def counted(self) -> Places:
@@ -268,92 +270,74 @@ def calibrated_predictions(data: ScoredQuestions, calibration: FittedCalibration
     return Predicted(relevances, data.best(relevances)[data.counted] >= calibration.thresholds.upper)
 
 
-def cross_validated(data: ScoredQuestions, criterion: Criterion, seed: int) -> Predicted:
-    """Return cross-validated predictions: each question is predicted by a fit to other questions. Raises ValueError."""
+def cross_validated(data: ScoredQuestions, criterion: Criterion) -> Predicted:
+    """Return cross-validated predictions: each question is predicted by a fit to other questions. Raises ValueError.
+
+    Every fold has both kinds of question; GroupKFold would divide the rows without regard to the kinds.
+    """
     relevances = np.zeros(len(data.marks))
     correct = np.zeros(len(data.own), dtype=bool)
     counted = data.counted
-    for known, asked in _folds(data.there, seed):
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=SEED)
+    for known, asked in folds.split(np.zeros((len(data.answerable), 1)), data.answerable):
         is_known, is_asked = np.isin(data.questions, known), np.isin(data.questions, asked)
         predicted = predict(fit(data.features[is_known], data.marks[is_known]), data.features)
         best = data.best(predicted)
         deciding = np.intersect1d(known, counted)
-        upper = choose_upper(best[deciding], data.there[deciding], criterion)
+        upper = choose_upper(best[deciding], data.answerable[deciding], criterion)
         relevances[is_asked] = predicted[is_asked]
         correct[asked] = best[asked] >= upper
     return Predicted(relevances, correct[counted])
 
 
-def _folds(there: Marks, seed: int) -> Iterator[tuple[Places, Places]]:
-    """Yield the indices of questions to fit on and to predict, so that every fold has both kinds of question.
-
-    GroupKFold would also divide the rows by question, but without regard to the kinds.
-    """
-    yield from StratifiedKFold(FOLDS, shuffle=True, random_state=seed).split(np.zeros((len(there), 1)), there)
-
-
 def changes(
-    data: ScoredQuestions, before: Predicted, after: Predicted, criterion: Criterion, seed: int
+    data: ScoredQuestions, before: Predicted, after: Predicted, criterion: Criterion
 ) -> tuple[FigureChange, ...]:
     """Return each figure before and after, with the interval of its change from a bootstrap over questions."""
-    marks, counted = data.marks, data.counted
-    there = data.there[counted]
+    marks, answerable = data.marks, data.answerable[data.counted]
     rows = [np.flatnonzero(data.questions == number) for number in range(len(data.own))]
-    place = {int(number): at for at, number in enumerate(counted)}
+    place = {int(number): at for at, number in enumerate(data.counted)}
 
-    def over_rows(figure: Callable[[Floats, Marks], float]) -> Callable[[Predicted, Places], float]:
-        def value(text: Predicted, drawn: Places) -> float:
-            chosen = np.concatenate([rows[number] for number in drawn])
-            return figure(text.relevances[chosen], marks[chosen])
+    def row_values(text: Predicted, drawn: Places) -> tuple[Any, Marks]:
+        chosen = np.concatenate([rows[number] for number in drawn])
+        return text.relevances[chosen], marks[chosen]
 
-        return value
+    def question_values(text: Predicted, drawn: Places) -> tuple[Any, Marks]:
+        chosen = np.array([place[number] for number in drawn.tolist() if number in place], dtype=np.intp)
+        return text.correct[chosen], answerable[chosen]
 
-    def over_questions(figure: Callable[[Marks, Marks], float]) -> Callable[[Predicted, Places], float]:
-        def value(text: Predicted, drawn: Places) -> float:
-            chosen = np.array([place[number] for number in drawn.tolist() if number in place], dtype=np.intp)
-            return figure(text.correct[chosen], there[chosen])
-
-        return value
-
-    figures = {
-        "log loss": over_rows(lambda given, true: float(log_losses(given, true).mean())),
-        "calibration error": over_rows(calibration_error),
-        "Brier score": over_rows(lambda given, true: float(squared_errors(given, true).mean())),
-        "AUC": over_rows(lambda given, true: auc(true, given)),
-        "action accuracy": over_questions(accuracy),
-        "web rate": over_questions(lambda given, _: web_rate(given)),
-        "F1 of CORRECT": over_questions(f1),
+    figures: dict[str, _Figure] = {
+        "log loss": (row_values, lambda given, true: float(log_losses(given, true).mean())),
+        "calibration error": (row_values, calibration_error),
+        "Brier score": (row_values, lambda given, true: float(squared_errors(given, true).mean())),
+        "AUC": (row_values, lambda given, true: auc(true, given)),
+        "action accuracy": (question_values, accuracy),
+        "web rate": (question_values, lambda given, _: web_rate(given)),
+        "F1 of CORRECT": (question_values, f1),
     }
     if criterion.kind is CriterionKind.COST:
-        figures["cost of a question"] = over_questions(lambda given, true: cost(given, true, criterion.cost))
+        figures["cost of a question"] = (question_values, lambda given, true: cost(given, true, criterion.cost))
     every = np.arange(len(data.own))
-    return tuple(_change(name, every, figure, (before, after), seed) for name, figure in figures.items())
+    return tuple(_change(name, every, figure, before, after) for name, figure in figures.items())
 
 
-def _change(
-    name: str,
-    every: Places,
-    figure: Callable[[Predicted, Places], float],
-    both: tuple[Predicted, Predicted],
-    seed: int,
-) -> FigureChange:
-    before, after = both
+_Figure = tuple[Callable[[Predicted, Places], tuple[Any, Marks]], Callable[[Any, Marks], float]]
+"""A function that returns the predictions and marks of the questions drawn, and one that computes a figure of them."""
+
+
+def _change(name: str, every: Places, figure: _Figure, before: Predicted, after: Predicted) -> FigureChange:
+    choose, measure = figure
 
     def difference(drawn: Places) -> float:
         # A draw with only one kind of row has no AUC (NaN), which counts as no change.
-        return float(np.nan_to_num(figure(after, drawn) - figure(before, drawn)))
+        return float(np.nan_to_num(measure(*choose(after, drawn)) - measure(*choose(before, drawn))))
 
     drawn = stats.bootstrap(
-        (every,), difference, n_resamples=RESAMPLES, vectorized=False, method="percentile", rng=seed
+        (every,), difference, n_resamples=RESAMPLES, vectorized=False, method="percentile", rng=SEED
     )
-    return FigureChange(
-        name,
-        figure(before, every),
-        figure(after, every),
-        float(drawn.confidence_interval.low),
-        float(drawn.confidence_interval.high),
-        float(drawn.standard_error),
-    )
+    interval = drawn.confidence_interval
+    was, now = (measure(*choose(predicted, every)) for predicted in (before, after))
+    return FigureChange(name, was, now, float(interval.low), float(interval.high), float(drawn.standard_error))
 
 
 FEWEST_ROWS = 50
@@ -387,11 +371,10 @@ def fit_calibration(
     scores: Sequence[LabelledScore],
     strips: Sequence[LabelledStrip],
     *,
-    in_force: FittedCalibration,
+    active: FittedCalibration,
     criterion: Criterion,
-    seed: int = 1,
 ) -> Fitted:
-    """Return the calibration that fits the labels best; `in_force` is the active calibration.
+    """Return the calibration that fits the labels best; `active` is the calibration in use.
 
     Raises EvaluationError if there are too few labels, or if a higher logit would mean a lower relevance.
     """
@@ -399,28 +382,28 @@ def fit_calibration(
     data = to_arrays(scores)
     try:
         passage = fit(data.features, data.marks)
-        before, after = calibrated_predictions(data, in_force), cross_validated(data, criterion, seed)
+        before, after = calibrated_predictions(data, active), cross_validated(data, criterion)
     except ValueError as error:
         raise EvaluationError(
             "These labels cannot calibrate the scorer: passages that are labelled relevant have lower scores than the "
             f"others ({error}). Check the labels: they contradict the scorer."
         ) from error
     counted = data.counted
-    best, there = data.best(predict(passage, data.features))[counted], data.there[counted]
-    upper = choose_upper(best, there, criterion)
-    lower = min(choose(sweep_lower(best, there, np.ones(len(best))), in_force.thresholds.lower), upper)
-    strip, strip_threshold, notes = _strips(strips, passage, in_force)
+    best, answerable = data.best(predict(passage, data.features))[counted], data.answerable[counted]
+    upper = choose_upper(best, answerable, criterion)
+    lower = min(choose(sweep_lower(best, answerable, np.ones(len(best))), active.thresholds.lower), upper)
+    strip, strip_threshold, notes = _strips(strips, passage, active)
     if criterion.kind is CriterionKind.WEB_RATE and (rate := web_rate(best >= upper)) > criterion.target:
         notes = (*notes, f"No threshold brings the web rate down to {criterion.target:g}: it is {rate:.2f} at best.")
     if lower == upper:
         notes = (*notes, "The threshold lower is as high as upper: no question is AMBIGUOUS any more.")
     return Fitted(
         FittedCalibration(passage, strip, Thresholds(upper=upper, lower=lower, strip=strip_threshold)),
-        changes(data, before, after, criterion, seed),
+        changes(data, before, after, criterion),
         passages=len(scores),
         relevant=sum(score.relevant for score in scores),
         questions=len(counted),
-        answered=int(there.sum()),
+        answered=int(answerable.sum()),
         strips=len(strips),
         notes=notes,
     )
@@ -449,10 +432,10 @@ def require_enough(scores: Sequence[LabelledScore]) -> None:
 
 
 def _strips(
-    strips: Sequence[LabelledStrip], passage: Logistic, in_force: FittedCalibration
+    strips: Sequence[LabelledStrip], passage: Logistic, active: FittedCalibration
 ) -> tuple[Logistic, float, tuple[str, ...]]:
     """Return the calibration and the threshold of strips; the active ones, with a note, if they cannot be fitted."""
-    kept = in_force.strip, in_force.thresholds.strip
+    kept = active.strip, active.thresholds.strip
     relevant = sum(strip.relevant for strip in strips)
     if len(strips) < FEWEST_ROWS or not 0 < relevant < len(strips):
         return *kept, ("What is in force for strips stays: there are too few labelled ones.",)
@@ -466,4 +449,4 @@ def _strips(
     relevances = predict(fitted, logits) * predict(passage, passages)
     numbers = np.unique([f"{strip.question}\0{strip.passage}" for strip in strips], return_inverse=True)[1]
     steps = sweep_strip(relevances, marks, numbers, np.ones(len(strips)))
-    return fitted, choose(steps, in_force.thresholds.strip), ()
+    return fitted, choose(steps, active.thresholds.strip), ()

@@ -1,17 +1,19 @@
-"""A comparison of two evaluations of the same questions: their figures, and questions that changed."""
+"""A comparison of two evaluations of the same questions: figures, changed questions, and their page."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from localcrag.evaluation.analysis import ComparisonVerdict, Paired, groups_of, paired, verdict
-from localcrag.evaluation.diagnosis import Cause, diagnose, is_right
+from localcrag.evaluation import analysis
+from localcrag.evaluation.diagnosis import diagnose, is_right
+from localcrag.evaluation.report_page import Card, Quote, ReportPage, ReportSection, ReportTable, Tone
+from localcrag.evaluation.report_sections import HOLDERS, accepted, every_difference, verdict_lines, verdict_table
 from localcrag.evaluation.results import About, Evaluation, measure_all
 from localcrag.evaluation.wording import NONE, plain
-from localcrag.records.enums import Action
 from localcrag.records.errors import EvaluationError
 from localcrag.records.evaluation_set import AnswerLocation, Question
 from localcrag.records.run import Run
@@ -29,19 +31,6 @@ class OutcomeChange(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QuestionOutcome:
-    """A short form of a question's run; `cause` tells what went wrong, None if the run is right."""
-
-    action: Action | None
-    rule: str
-    answer: str
-    abstained: bool
-    uncertain: bool
-    cause: Cause | None
-    why: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Changed:
     """A question whose outcome changed."""
 
@@ -50,8 +39,8 @@ class Changed:
     held_by: AnswerLocation
     accepted: tuple[str, ...]
     change: OutcomeChange
-    before: QuestionOutcome
-    after: QuestionOutcome
+    before: analysis.QuestionOutcome
+    after: analysis.QuestionOutcome
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +68,8 @@ class Comparison:
     only_after: int
     groups: dict[str, int]
     differing: tuple[Differing, ...]
-    verdict: ComparisonVerdict
-    paired: Paired
+    verdict: analysis.ComparisonVerdict
+    paired: analysis.Paired
     changed: tuple[Changed, ...]
 
 
@@ -100,7 +89,7 @@ def compare(before: Side, after: Side) -> Comparison:
         name: {metric: {one: measure[one] for one in both if one in measure} for metric, measure in found.items()}
         for name, found in ((first, measure_all(*before)), (second, measure_all(*after)))
     }
-    groups = groups_of(questions)
+    groups = analysis.groups_of(questions)
     changed = [found for name in both if (found := _changed(pairs[name][0], pairs[name][1], others[name][1]))]
     changed.sort(key=lambda one: list(OutcomeChange).index(one.change))
     return Comparison(
@@ -113,8 +102,8 @@ def compare(before: Side, after: Side) -> Comparison:
         only_after=len(others) - len(both),
         groups={name: len(ids) for name, ids in groups.items()},
         differing=_differing(before, after),
-        verdict=verdict(values, groups, first, second),
-        paired=paired(values, groups, first, second),
+        verdict=analysis.verdict(values, groups, first, second),
+        paired=analysis.paired(values, groups, first, second),
         changed=tuple(changed),
     )
 
@@ -143,21 +132,8 @@ def _changed(question: Question, before: Run, after: Run) -> Changed | None:
         held_by=question.held_by,
         accepted=question.answers,
         change=change,
-        before=_outcome(question, before),
-        after=_outcome(question, after),
-    )
-
-
-def _outcome(question: Question, run: Run) -> QuestionOutcome:
-    loss = diagnose(question, run)
-    return QuestionOutcome(
-        action=run.action,
-        rule=run.rule,
-        answer=run.answer,
-        abstained=run.abstained,
-        uncertain=run.uncertain,
-        cause=loss.cause if loss else None,
-        why=loss.why if loss else "",
+        before=analysis.question_outcome(before, diagnose(question, before)),
+        after=analysis.question_outcome(after, diagnose(question, after)),
     )
 
 
@@ -185,3 +161,89 @@ def _described(side: Side) -> dict[str, str]:
         **{f"setting {name}": plain(value) for name, value in settings.items()},
         **{f"step {name}": "runs" if runs else "left out" for name, runs in steps.items()},
     }
+
+
+_TONES = {OutcomeChange.LOST: Tone.WORSE, OutcomeChange.WON: Tone.BETTER, OutcomeChange.DECIDED: Tone.NONE}
+MOST_CARDS = 100
+"""Maximum number of changed questions on the page: nobody reads more, and comparison.json contains all of them."""
+
+
+def comparison_page(found: Comparison) -> ReportPage:
+    """Return the page of a comparison."""
+    alerts = []
+    if found.only_before or found.only_after:
+        alerts.append(
+            f"Compared are the {found.questions} questions that were asked in both. Left out: {found.only_before} of "
+            f"the first and {found.only_after} of the second, which are missing, worded or labelled otherwise in the "
+            "other."
+        )
+    return ReportPage(
+        f"{found.first} → {found.second}",
+        f"{found.questions} questions · {found.before.id} → {found.after.id}",
+        alerts,
+        (_verdict_section(found), _settings_section(found), _figures_section(found), _questions_section(found)),
+    )
+
+
+def _verdict_section(found: Comparison) -> ReportSection:
+    return ReportSection(
+        "Verdict",
+        f"What “{found.second}” gains or loses against “{found.first}” on the same questions.",
+        lines=verdict_lines(found.verdict),
+        tables=(verdict_table(found.verdict),),
+    )
+
+
+def _settings_section(found: Comparison) -> ReportSection:
+    rows = [(one.name, one.before, one.after) for one in found.differing]
+    return ReportSection(
+        "What was changed",
+        "Whatever differs between the two can be what made the difference; one thing at a time tells most.",
+        tables=(ReportTable("Settings, models, code", ("", found.first, found.second), rows, words=True),),
+    )
+
+
+def _figures_section(found: Comparison) -> ReportSection:
+    return ReportSection(
+        "All differences",
+        "Second minus first, on the questions that a figure applies to in both, with 95 % intervals.",
+        tables=[every_difference(group, (found.paired,), folded=group != analysis.ALL) for group in found.groups],
+    )
+
+
+def _questions_section(found: Comparison) -> ReportSection:
+    counts = Counter(one.change for one in found.changed)
+    rows = [(change, str(counts[change])) for change in OutcomeChange]
+    shown = found.changed[:MOST_CARDS]
+    more = len(found.changed) - len(shown)
+    return ReportSection(
+        "Questions that changed",
+        "What is lost comes first: a gain that costs as many questions as it wins is none.",
+        lines=(f"{more} more are in comparison.json.",) if more else (),
+        tables=(ReportTable("Questions", ("", "number"), rows),),
+        cards=[_card(one, found) for one in shown],
+    )
+
+
+def _card(one: Changed, found: Comparison) -> Card:
+    why = "; ".join(
+        f"{name}: {outcome.cause}, {outcome.why}"
+        for name, outcome in ((found.first, one.before), (found.second, one.after))
+        if outcome.cause
+    )
+    facts = (f"held by: {HOLDERS[one.held_by]}", f"accepted: {accepted(one.accepted)}")
+    return Card(
+        one.question,
+        one.change,
+        why,
+        facts,
+        (_quote(found.first, one.before), _quote(found.second, one.after)),
+        _TONES[one.change],
+    )
+
+
+def _quote(name: str, outcome: analysis.QuestionOutcome) -> Quote:
+    decided = f"{outcome.action}: {outcome.rule}" if outcome.action else ""
+    given = "abstained" if outcome.abstained else "not certain" if outcome.uncertain else ""
+    text = ", ".join(part for part in (given, decided) if part)
+    return Quote(name, outcome.answer, text, "" if outcome.cause else "right")

@@ -185,7 +185,8 @@ def sweep(pairs: Pairs) -> Sweep | None:
 def _point(pairs: Pairs, upper: float, lower: float) -> ThresholdPoint:
     accuracy, not_opposite, web = 0.0, 0.0, 0
     for question, run in pairs:
-        action = _action(run, upper, lower)
+        rules = DecisionRules(run.policy, upper, lower, float(run.settings.get("relevance_threshold") or 0.0))
+        action = decide_action(rules, [passage.relevance for passage in local(run)])
         moved = dataclasses.replace(run, action=action)
         accuracy += action_right(question, moved) or 0.0
         not_opposite += action_not_opposite(question, moved) or 0.0
@@ -194,18 +195,12 @@ def _point(pairs: Pairs, upper: float, lower: float) -> ThresholdPoint:
     return ThresholdPoint(upper, lower, accuracy / n, not_opposite / n, web / n)
 
 
-def _action(run: Run, upper: float, lower: float) -> Action:
-    enough = run.settings.get("relevance_threshold")
-    enough = float(enough) if isinstance(enough, int | float) else 0.0
-    return decide_action(DecisionRules(run.policy, upper, lower, enough), [passage.relevance for passage in local(run)])
-
-
 def retention(pairs: Pairs) -> tuple[Length, ...]:
     """Return the share of strips kept, by the number of strips in a passage; empty if no passage was cut."""
     kept: dict[tuple[int, int | None], list[float]] = {}
     recalled: dict[tuple[int, int | None], list[float]] = {}
     for question, run in pairs:
-        for strips in _by_passage(run):
+        for strips in _strips_by_passage(run):
             of = next(length for length in LENGTHS if length[1] is None or len(strips) <= length[1])
             kept.setdefault(of, []).append(sum(is_kept for is_kept, _ in strips) / len(strips))
             good = [is_kept for is_kept, text in strips if question.answers and contains_answer(text, question.answers)]
@@ -214,7 +209,7 @@ def retention(pairs: Pairs) -> tuple[Length, ...]:
     return tuple(Length(of[0], of[1], len(kept[of]), estimate(kept[of]), estimate(recalled[of])) for of in lengths)
 
 
-def _by_passage(run: Run) -> Iterable[list[tuple[bool, str]]]:
+def _strips_by_passage(run: Run) -> Iterable[list[tuple[bool, str]]]:
     passages: dict[str, list[tuple[bool, str]]] = {}
     for strip in run.strips:
         passages.setdefault(strip.passage, []).append((strip.kept, strip.text))

@@ -17,15 +17,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from localcrag.crag.grading import is_scored
-from localcrag.evaluation.metrics import (
-    answer_match,
-    answer_text,
-    contains_answer,
-    local,
-    normalised,
-    token_f1,
-    unmarked_invention,
-)
+from localcrag.evaluation import metrics
+from localcrag.evaluation.metrics import contains_answer
 from localcrag.evaluation.results import Evaluation
 from localcrag.records.enums import Action, Backing, Grade, Origin
 from localcrag.records.evaluation_set import AnswerLocation, Question
@@ -66,7 +59,7 @@ def outcome_of(question: Question, run: Run) -> Outcome:
         return Outcome.INVENTED if run.answered else Outcome.UNANSWERED
     if not run.answered:
         return Outcome.REFUSED
-    text = answer_text(run)
+    text = metrics.answer_text(run)
     first = beginning(split_source_words(text)[0], question)
     if all(says(first, item) for item in question.all_of):
         return Outcome.RIGHT
@@ -108,15 +101,15 @@ def beginning(text: str, question: Question) -> str:
 
 def is_whole(question: Question, run: Run) -> bool:
     """Return whether a sure answer contains all strings of a whole answer, wherever they stand."""
-    return run.answered and all(says(answer_text(run), item) for item in question.all_of)
+    return run.answered and all(says(metrics.answer_text(run), item) for item in question.all_of)
 
 
 def needed_found(question: Question, run: Run) -> bool | None:
     """Return whether all lines that the answer rests on are in the passages; None if none are labelled."""
     if not question.needed:
         return None
-    passages = [set(normalised(f"{passage.title} {passage.text}").split()) for passage in run.passages]
-    lines = [normalised(line).split() for line in question.needed]
+    passages = [set(metrics.normalised(f"{passage.title} {passage.text}").split()) for passage in run.passages]
+    lines = [metrics.normalised(line).split() for line in question.needed]
     return all(
         any(sum(word in words for word in line) >= NEEDED_SHARE * len(line) for words in passages) for line in lines
     )
@@ -156,7 +149,7 @@ def count_outcomes(pairs: Sequence[tuple[Question, Run]], group: str) -> Outcome
     whole = [is_whole(question, run) for question, run in labelled]
     nothing = [run for question, run in pairs if not question.answers]
     lengths = sorted(
-        len(split_source_words(answer_text(run))[0].split())
+        len(split_source_words(metrics.answer_text(run))[0].split())
         for (_, run), right in zip(labelled, whole, strict=True)
         if right
     )
@@ -266,7 +259,7 @@ def is_right(question: Question, run: Run) -> bool:
     """Return whether an accepted answer was given, or an unanswerable question was left unanswered."""
     if question.held_by is AnswerLocation.NOWHERE:
         return not run.answered
-    return bool(answer_match(question, run))
+    return bool(metrics.answer_match(question, run))
 
 
 def diagnose(question: Question, run: Run) -> Loss | None:
@@ -284,13 +277,13 @@ def _trace_answer(question: Question, run: Run) -> Loss:
     """Follow the accepted strings through the run, and return where they were lost."""
     holding = [passage for passage in run.passages if contains_answer(passage.text, question.answers)]
     if not holding:
-        return _not_found(question, run)
-    looked_at = {strip.passage for strip in run.strips} | {piece.passage for piece in run.evidence}
-    used = [passage for passage in holding if passage.id in looked_at]
+        return _loss_without_passage(question, run)
+    used_ids = {strip.passage for strip in run.strips} | {piece.passage for piece in run.evidence}
+    used = [passage for passage in holding if passage.id in used_ids]
     if not used:
-        return Loss(Cause.EVALUATOR, _set_aside(max(holding, key=lambda passage: passage.relevance), run))
+        return Loss(Cause.EVALUATOR, _why_unused(max(holding, key=lambda passage: passage.relevance), run))
     if not any(contains_answer(piece.text, question.answers) for piece in run.evidence):
-        return Loss(Cause.STRIP, _dropped(question, run))
+        return Loss(Cause.STRIP, _why_dropped(question, run))
     return _missing_from_answer(question, run)
 
 
@@ -300,7 +293,7 @@ def severity(question: Question, run: Run, loss: Loss) -> tuple[float, ...]:
     Wrong and made-up answers come before needless abstentions. Within each kind, answers that nothing marks as doubtful
     come first, and losses that may be a label's error come last. Ties are sorted by relevance, highest first.
     """
-    marked = not _shown_as_certain(run) if question.answers else not unmarked_invention(question, run)
+    marked = not _shown_as_certain(run) if question.answers else not metrics.unmarked_invention(question, run)
     return not run.answered, loss.cause is Cause.GOLD, marked, -(run.max_relevance or 0.0)
 
 
@@ -316,7 +309,7 @@ def _questionable(question: Question, run: Run) -> str | None:
     """Return why the accepted answers, rather than the run, may be wrong; None if nothing suggests it."""
     if not run.answered:
         return None
-    if (shared := token_f1(question, run) or 0.0) >= MIN_SHARED_F1:
+    if (shared := metrics.token_f1(question, run) or 0.0) >= MIN_SHARED_F1:
         return f"the answer shares words with an accepted one (token F1 {shared:.2f})"
     if any(contains_answer(passage.text, question.answers) for passage in run.passages):
         return None
@@ -334,9 +327,9 @@ def _questionable(question: Question, run: Run) -> str | None:
     return None
 
 
-def _not_found(question: Question, run: Run) -> Loss:
+def _loss_without_passage(question: Question, run: Run) -> Loss:
     if question.held_by is AnswerLocation.DOCUMENTS:
-        return Loss(Cause.RETRIEVAL, _not_retrieved(question, run))
+        return Loss(Cause.RETRIEVAL, _describe_retrieval(question, run))
     if run.action is Action.CORRECT:
         return Loss(Cause.EVALUATOR, f"CORRECT was decided where only the web answers: {run.rule}")
     if run.web.error:
@@ -346,22 +339,21 @@ def _not_found(question: Question, run: Run) -> Loss:
     return Loss(Cause.WEB, f"none of {len(run.web.results)} web results for “{run.web.query}” holds it")
 
 
-def _not_retrieved(question: Question, run: Run) -> str:
+def _describe_retrieval(question: Question, run: Run) -> str:
     if not question.documents:
         return f"none of {len(run.passages)} passages holds an accepted string"
     names = ", ".join(question.documents)
-    found = sum(passage.document in question.documents for passage in local(run))
+    found = sum(passage.document in question.documents for passage in metrics.local(run))
     if not found:
         return f"no passage of {names} was retrieved"
-    return f"{found} of {len(local(run))} passages are of {names}, and none of them holds an accepted string"
+    return f"{found} of {len(metrics.local(run))} passages are of {names}, and none of them holds an accepted string"
 
 
-def _set_aside(passage: GradedPassage, run: Run) -> str:
+def _why_unused(passage: GradedPassage, run: Run) -> str:
     where = place_in_source(passage, passage.rows)
     if passage.grade is Grade.INCORRECT:
-        return (
-            f"{where} holds it, and was graded incorrect: {compare_with_thresholds(passage.relevance, run.thresholds)}"
-        )
+        why = compare_with_thresholds(passage.relevance, run.thresholds)
+        return f"{where} holds it, and was graded incorrect: {why}"
     if passage.origin is Origin.LOCAL and run.action is Action.INCORRECT:
         return f"{where} holds it, and INCORRECT was decided: {run.rule}"
     return f"{where} holds it, and was not used ({run.action}: {run.rule})"
@@ -374,7 +366,7 @@ def place_in_source(one: Source | GradedPassage, rows: Sequence[SheetRow]) -> st
     return place_name(one.document, one.page, rows)
 
 
-def _dropped(question: Question, run: Run) -> str:
+def _why_dropped(question: Question, run: Run) -> str:
     lost = [strip for strip in run.strips if contains_answer(strip.text, question.answers)]
     if not lost:
         return "it stands across strips, of which one was dropped"

@@ -74,15 +74,15 @@ def check(llm: LanguageModel, *, says_window: bool = True) -> Iterator[CheckPart
     """
     answers = [(asked, _written(llm, _prompt(asked[0]))) for asked in ANSWERED]
     yield _part("answers", [(text, asked[1] in text and not generate.is_no_answer(text)) for asked, text in answers])
-    yield _part("cites", [(text, _cites(text, asked[2])) for asked, text in answers])
+    yield _part("cites", [(text, {int(n) for n in _CITED.findall(text)} == {asked[2]}) for asked, text in answers])
     silent = [_written(llm, _prompt(question)) for question in NOT_ANSWERED]
     yield _part("abstains", [(text, generate.is_no_answer(text)) for text in silent])
-    yield _part("follow-ups", [_follow_up(llm, question) for question in FOLLOW_UPS])
-    yield _part("other words", [_accepted(llm, question, rewrite) for question in REWORDED])
-    yield _part("web queries", [_accepted(llm, question, web) for question in REWORDED])
-    yield _part("JSON", [_form(llm)])
+    yield _part("follow-ups", [_check_follow_up(llm, question) for question in FOLLOW_UPS])
+    yield _part("other words", [_check_step(llm, question, rewrite) for question in REWORDED])
+    yield _part("web queries", [_check_step(llm, question, web) for question in REWORDED])
+    yield _part("JSON", [_check_form(llm)])
     if not says_window:
-        yield _part("window", [_window(llm)])
+        yield _part("window", [_check_window(llm)])
 
 
 def skills(parts: Sequence[CheckPart]) -> frozenset[Skill]:
@@ -116,17 +116,13 @@ def _written(llm: LanguageModel, messages: Sequence[Message], decoding: Decoding
         stream.close()
 
 
-def _cites(text: str, number: int) -> bool:
-    return {int(n) for n in _CITED.findall(text)} == {number}
-
-
-def _follow_up(llm: LanguageModel, question: str) -> tuple[str, bool]:
+def _check_follow_up(llm: LanguageModel, question: str) -> tuple[str, bool]:
     written = _written(llm, condense.prompt(question, HISTORY), condense.DECODING)
     kept = condense.accept(written, question, HISTORY)
     return written, kept == one_line(written).strip("\"'“” ")
 
 
-def _accepted(llm: LanguageModel, question: str, step: object) -> tuple[str, bool]:
+def _check_step(llm: LanguageModel, question: str, step: object) -> tuple[str, bool]:
     """Return the model's text for a step, and whether the step accepts it.
 
     `step` is the module `rewrite` or `web`, which both have a prompt, a decoding and `accept`.
@@ -138,7 +134,7 @@ def _accepted(llm: LanguageModel, question: str, step: object) -> tuple[str, boo
     return written, step.accept(written, question) not in refused  # type: ignore[attr-defined]
 
 
-def _form(llm: LanguageModel) -> tuple[str, bool]:
+def _check_form(llm: LanguageModel) -> tuple[str, bool]:
     asked = [Message("system", "Fill in the form as JSON."), Message("user", f"{EVIDENCE[3]} What of rowing boats?")]
     written = _written(llm, asked, Decoding(60, schema=SCHEMA))
     try:
@@ -148,7 +144,7 @@ def _form(llm: LanguageModel) -> tuple[str, bool]:
     return written, found == {"boat": "rowing", "dogs": "allowed"}
 
 
-def _window(llm: LanguageModel) -> tuple[str, bool]:
+def _check_window(llm: LanguageModel) -> tuple[str, bool]:
     """Return the model's answer about the first line of a prompt that nearly fills its window, and whether it is right.
 
     A server that cuts off prompts without an error loses that line.

@@ -46,19 +46,21 @@ class Configuration:
         return with_changes(base, **self.changes)
 
 
+_ONE_SEARCH = {"retry": False, "web": WebMode.NEVER}
+"""Changes that leave only the first search of the documents."""
+
+
 def plain_rag() -> Configuration:
     """Return plain RAG: the same retrieval and language model, but passages are used whole and nothing is checked."""
-    none = Steps(evaluate=False, refine=False, verify=False)
-    return Configuration(PLAIN, none, {"retry": False, "web": WebMode.NEVER})
+    return Configuration(PLAIN, Steps(evaluate=False, refine=False, verify=False), _ONE_SEARCH)
 
 
 def ablations() -> tuple[Configuration, ...]:
     """Return plain RAG, and a configuration for each step added to it; the last one is all of localcrag."""
-    off = {"retry": False, "web": WebMode.NEVER}
     return (
         plain_rag(),
-        Configuration("+ evaluation", Steps(refine=False, verify=False), off),
-        Configuration("+ refinement", Steps(verify=False), off),
+        Configuration("+ evaluation", Steps(refine=False, verify=False), _ONE_SEARCH),
+        Configuration("+ refinement", Steps(verify=False), _ONE_SEARCH),
         Configuration("+ retry", Steps(verify=False), {"web": WebMode.NEVER}),
         Configuration("+ web", Steps(verify=False)),
         Configuration("+ verify = localcrag"),
@@ -203,7 +205,7 @@ def open_evaluation(
         "models": {
             "embedder": settings.embedder,
             "relevance": settings.relevance,
-            "calibration": _in_words(calibration),
+            "calibration": _describe_calibration(calibration),
             "llm": settings.llm,
         },
         "settings": settings.run_values() | {"preset": settings.preset, "chunk_tokens": settings.chunk_tokens},
@@ -225,8 +227,9 @@ def open_evaluation(
         # Use the same form as when the file is read back: without enums.
         **json.loads(json.dumps(made_of, default=str)),
     )
-    results.begin(own, about, plan.questions)
-    return Evaluation(about, plan.questions), own
+    evaluation = Evaluation(about, plan.questions)
+    results.begin(own, evaluation)
+    return evaluation, own
 
 
 def language_warning(questions: Sequence[Question], embedder: str) -> str | None:
@@ -246,7 +249,7 @@ def code_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def _in_words(calibration: FittedCalibration) -> str:
+def _describe_calibration(calibration: FittedCalibration) -> str:
     """Return a calibration's thresholds, and a digest that differs between calibrations with equal thresholds."""
     chosen = calibration.thresholds
     digest = hashlib.sha256(repr(calibration).encode()).hexdigest()[:8]

@@ -1,93 +1,51 @@
-"""A stand-in for SearXNG that serves recorded results on this computer, for evaluation.
+"""A stand-in for SearXNG that answers with recorded results, for evaluation.
 
-With it, questions that only the web answers go through the same HTTP client as in real use, and get the same results
-each time. The module knows nothing about evaluation sets or the client. Any word of the query finds a result, and BM25
-orders the results; parameters other than `q` and `format` (language, time_range, …) have no effect. No engine ever
-fails, and a query that shares no word with a result finds nothing.
+With it, questions that only the web answers go through the same HTTP client as in real use, but without a network, and
+get the same results each time. The module knows nothing about evaluation sets or the client. Any word of the query
+finds a result, and BM25 orders the results; parameters other than `q` (language, time_range, …) have no effect. No
+engine ever fails, and a query that shares no word with a result finds nothing.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from html import escape
-from http import HTTPStatus
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, urlsplit
+
+import httpx
 
 from localcrag.records.run import WebResult
 
 MOST_RESULTS = 20
 """Maximum number of results in one answer: about two pages of a search engine."""
 ENGINE = "recorded"
-LONGEST_SILENCE = 2.0
-"""Seconds that a connection may stay open without a request, so that an idle connection does not delay the end."""
+ADDRESS = "http://127.0.0.1"
+"""Address of the stand-in in messages; nothing needs to listen there."""
 
 # Words as FTS5's unicode61 tokenizer sees them; any other character could be query syntax.
 _WORD = re.compile(r"[^\W_]+")
 
 
 @contextmanager
-def recorded_search(results: Sequence[WebResult]) -> Iterator[str]:
-    """Serve `results` on a free port of 127.0.0.1 until the block ends, and yield the address.
+def recorded_search(results: Sequence[WebResult]) -> Iterator[httpx.MockTransport]:
+    """Yield a transport for the search client that answers with `results` until the block ends.
 
-    Results with the same url and content are served once. Raises OSError if no port is available.
+    Results with the same url and content are found once.
     """
+    lock = threading.Lock()
     with closing(_index(results)) as index:
-        lock = threading.Lock()
 
-        def search(query: str) -> list[dict[str, str]]:
+        def answer(request: httpx.Request) -> httpx.Response:
+            query = request.url.params["q"]
             # All threads share one connection, because the table exists only in its memory.
             with lock:
-                return _best(index, query)
+                found = _best(index, query)
+            return httpx.Response(200, json={"query": query, "number_of_results": len(found), "results": found})
 
-        with _Server(("127.0.0.1", 0), _handler(search)) as server:
-            # Use a short interval, because the end of the block waits for it.
-            thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, name="recorded web")
-            thread.start()
-            try:
-                yield f"http://127.0.0.1:{server.server_port}"
-            finally:
-                server.shutdown()
-                thread.join()
-
-
-def _handler(search: Callable[[str], list[dict[str, str]]]) -> type[BaseHTTPRequestHandler]:
-    """Return a request handler that answers with the results of `search`."""
-
-    class Handler(BaseHTTPRequestHandler):
-        timeout = LONGEST_SILENCE
-
-        def do_GET(self) -> None:
-            parts = urlsplit(self.path)
-            asked = parse_qs(parts.query)
-            if parts.path.rstrip("/") != "/search" or asked.get("format") != ["json"] or "q" not in asked:
-                self.send_error(HTTPStatus.NOT_FOUND)
-                return
-            query = " ".join(asked["q"])
-            found = search(query)
-            body = json.dumps({"query": query, "number_of_results": len(found), "results": found}).encode()
-            self.send_response(HTTPStatus.OK)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, *_: object) -> None: ...
-
-    return Handler
-
-
-class _Server(ThreadingHTTPServer):
-    daemon_threads = False  # Closing the server waits for answers in progress.
-    request_queue_size = 64  # Length of the queue, so that many simultaneous connections are not refused.
-
-    def handle_error(self, request: object, client_address: object) -> None:
-        """Stay silent: the only failures here are clients that have disconnected."""
+        yield httpx.MockTransport(answer)
 
 
 def _index(results: Sequence[WebResult]) -> sqlite3.Connection:

@@ -2,145 +2,30 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
 from pydantic import TypeAdapter
 
-from localcrag.evaluation.analysis import ALL, KEYS, ComparisonVerdict, Figures, Values, figures, groups_of, verdict
-from localcrag.evaluation.comparison import Changed, Comparison, OutcomeChange, QuestionOutcome, Side, compare
+from localcrag.evaluation.analysis import KEYS, ComparisonVerdict, Figures, Values, figures, groups_of, verdict
+from localcrag.evaluation.comparison import Comparison, OutcomeChange, Side, compare, comparison_page
 from localcrag.evaluation.diagnosis import OUTCOME_HEADINGS, outcome_groups, outcome_row
-from localcrag.evaluation.report_page import (
-    HOLDERS,
-    TONES,
-    Card,
-    Quote,
-    ReportPage,
-    ReportSection,
-    ReportTable,
-    Tone,
-    accepted,
-    change,
-    every_difference,
-    html,
-    markdown,
-    metric_title,
-    row,
-    verdict_table,
-)
-from localcrag.evaluation.report_sections import page, verdict_lines
+from localcrag.evaluation.report_page import ReportPage, Tone, html, markdown
+from localcrag.evaluation.report_sections import TONES, cell, key_cells, metric_title, page
 from localcrag.evaluation.results import Evaluation, measure_all
-from localcrag.evaluation.wording import NONE, Estimate, direction, estimate, number
+from localcrag.evaluation.wording import direction, estimate
 from localcrag.records.errors import EvaluationError
 from localcrag.text.words import one_line, shorten
-
-_TONES = {OutcomeChange.LOST: Tone.WORSE, OutcomeChange.WON: Tone.BETTER, OutcomeChange.DECIDED: Tone.NONE}
-MOST_CARDS = 100
-"""Maximum number of changed questions on the page: nobody reads more, and comparison.json contains all of them."""
-
-
-def comparison_page(found: Comparison) -> ReportPage:
-    """Return the page of a comparison."""
-    alerts = []
-    if found.only_before or found.only_after:
-        alerts.append(
-            f"Compared are the {found.questions} questions that were asked in both. Left out: {found.only_before} of "
-            f"the first and {found.only_after} of the second, which are missing, worded or labelled otherwise in the "
-            "other."
-        )
-    made = (_verdict(found), _differing(found), _figures(found), _changed(found))
-    return ReportPage(
-        f"{found.first} → {found.second}",
-        f"{found.questions} questions · {found.before.id} → {found.after.id}",
-        tuple(alerts),
-        tuple(section for section in made if section is not None),
-    )
-
-
-def _verdict(found: Comparison) -> ReportSection:
-    return ReportSection(
-        "Verdict",
-        f"What “{found.second}” gains or loses against “{found.first}” on the same questions.",
-        lines=verdict_lines(found.verdict),
-        tables=(verdict_table(found.verdict),),
-    )
-
-
-def _differing(found: Comparison) -> ReportSection:
-    rows = tuple(row(one.name, one.before, one.after) for one in found.differing)
-    return ReportSection(
-        "What was changed",
-        "Whatever differs between the two can be what made the difference; one thing at a time tells most.",
-        tables=(ReportTable("Settings, models, code", ("", found.first, found.second), rows, words=True),),
-    )
-
-
-def _figures(found: Comparison) -> ReportSection:
-    return ReportSection(
-        "All differences",
-        "Second minus first, on the questions that a figure applies to in both, with 95 % intervals.",
-        tables=tuple(
-            every_difference(group, (found.paired,), folded=group != ALL)
-            for group in found.groups
-            if found.paired.differences[group]
-        ),
-    )
-
-
-def _changed(found: Comparison) -> ReportSection:
-    counts = Counter(one.change for one in found.changed)
-    rows = tuple(row(change, str(counts[change])) for change in OutcomeChange)
-    shown = found.changed[:MOST_CARDS]
-    more = len(found.changed) - len(shown)
-    return ReportSection(
-        "Questions that changed",
-        "What is lost comes first: a gain that costs as many questions as it wins is none.",
-        lines=(f"{more} more are in comparison.json.",) if more else (),
-        tables=(ReportTable("Questions", ("", "number"), rows),),
-        cards=tuple(_card(one, found) for one in shown),
-    )
-
-
-def _card(one: Changed, found: Comparison) -> Card:
-    why = "; ".join(
-        f"{name}: {outcome.cause}, {outcome.why}"
-        for name, outcome in ((found.first, one.before), (found.second, one.after))
-        if outcome.cause
-    )
-    facts = (f"held by: {HOLDERS[one.held_by]}", f"accepted: {accepted(one.accepted)}")
-    return Card(
-        one.question,
-        one.change,
-        why,
-        facts,
-        (_quote(found.first, one.before), _quote(found.second, one.after)),
-        _TONES[one.change],
-    )
-
-
-def _quote(name: str, outcome: QuestionOutcome) -> Quote:
-    decided = f"{outcome.action}: {outcome.rule}" if outcome.action else ""
-    given = "abstained" if outcome.abstained else "not certain" if outcome.uncertain else ""
-    text = ", ".join(part for part in (given, decided) if part)
-    return Quote(name, outcome.answer, text, "" if outcome.cause else "right")
-
 
 CHANGED, QUESTION_CHARACTERS = 5, 90
 """Number of changed questions of each kind in a summary, and number of characters of each; the report contains all
 of them."""
 _SIGNS = {Tone.BETTER: "▲", Tone.WORSE: "▼", Tone.NONE: " "}
-_HEADINGS = {
-    ("answer_match", "documents hold the answer"): ("match,", "documents"),
-    ("answer_match", "only the web holds it"): ("match,", "web"),
-    ("invention", "neither holds it"): ("invented,", "neither"),
-    ("unmarked_invention", "neither holds it"): ("unmarked", "inventions"),
-    ("action_right", "all questions"): ("action", "accuracy"),
-    ("support", "all questions"): ("", "support"),
-    ("seconds", "all questions"): ("", "seconds"),
-    ("prompt_tokens", "all questions"): ("prompt", "tokens"),
-}
-"""The two lines of heading for each key figure."""
+_HEADINGS = (
+    "match, documents", "match, web", "invented, neither", "unmarked inventions", "action accuracy", "support",
+    "seconds", "prompt tokens",
+)  # fmt: skip
+"""Headings of the key figures; the last word of each is on a line of its own."""
 
 
 def summary(evaluation: Evaluation) -> str:
@@ -184,12 +69,10 @@ def _legend(first: str) -> str:
 def _side_by_side(one: ComparisonVerdict) -> str:
     lines = [["", one_line(one.first), one_line(one.second), "difference", ""]]
     for figure in one.figures:
-        difference = change(figure.metric, figure.difference)
-        values = [_number(figure.metric, side) for side in (figure.first, figure.second)]
-        sign = _SIGNS[difference.tone]
-        lines.append(
-            [metric_title(figure.metric, figure.group), *values, f"{difference.text}{sign}", one_line(difference.note)]
-        )
+        first, second, difference = key_cells(figure)
+        signed = f"{difference.text}{_SIGNS[difference.tone]}"
+        title = metric_title(figure.metric, figure.group)
+        lines.append([title, first.text, second.text, signed, one_line(difference.note)])
     return _aligned(lines, left=(0, 4))
 
 
@@ -203,18 +86,15 @@ def _lines(
         for figure in one.figures
         if figure.difference
     }
-    lines = [["", *(_HEADINGS[key][place] for key in keys)] for place in (0, 1)]
+    headings = dict(zip(KEYS, _HEADINGS, strict=True))
+    lines = [["", *(headings[key].rpartition(" ")[place] for key in keys)] for place in (0, 2)]
     for name in asked:
         line = [one_line(name)]
         for metric, group in keys:
             of = [value for question, value in values[name][metric].items() if question in groups[group]]
-            line.append(_number(metric, estimate(of)) + signs.get((name, metric, group), " "))
+            line.append(cell(metric, estimate(of)).text + signs.get((name, metric, group), " "))
         lines.append(line)
     return _aligned(lines, left=(0,))
-
-
-def _number(metric: str, one: Estimate | None) -> str:
-    return number(metric, one.mean) if one else NONE
 
 
 def _aligned(lines: Sequence[Sequence[str]], *, left: Sequence[int]) -> str:

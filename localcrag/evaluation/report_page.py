@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from markupsafe import Markup
 
-from localcrag.evaluation.analysis import ALL, KEYS, ComparisonVerdict, KeyFigure, Paired
-from localcrag.evaluation.metrics import BY_NAME, Better
-from localcrag.evaluation.report_plots import Plot
-from localcrag.evaluation.wording import NONE, Estimate, PairedDifference, chance, direction, interval, number
-from localcrag.records.evaluation_set import AnswerLocation
 from localcrag.runs.export import template_environment
 from localcrag.text.sanitize import escape_markdown_line
+from localcrag.text.translation import format_decimals
 from localcrag.text.words import one_line
 
 
@@ -26,10 +22,6 @@ class Tone(StrEnum):
     WORSE = "worse"
 
 
-TONES = {Better.HIGHER: Tone.BETTER, Better.LOWER: Tone.WORSE, Better.NEITHER: Tone.NONE, None: Tone.NONE}
-"""Tones of the results of `wording.direction`."""
-
-
 @dataclass(frozen=True, slots=True)
 class ReportCell:
     """A figure, with its interval and its number of questions as a note."""
@@ -39,12 +31,8 @@ class ReportCell:
     tone: Tone = Tone.NONE
 
 
-@dataclass(frozen=True, slots=True)
-class ReportRow:
-    """A row of a table: its name and its cells."""
-
-    name: str
-    cells: tuple[ReportCell, ...]
+Row = Sequence[ReportCell | str]
+"""A row of a table: its name and its cells; a cell without a note may be a string."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +40,8 @@ class ReportTable:
     """A table; `folded`: it is collapsed at first. `words`: its cells are sentences, not figures."""
 
     title: str
-    headings: tuple[str, ...]
-    rows: tuple[ReportRow, ...]
+    headings: Sequence[str]
+    rows: Sequence[Row]
     folded: bool = False
     words: bool = False
 
@@ -69,14 +57,24 @@ class Quote:
 
 
 @dataclass(frozen=True, slots=True)
+class Plot:
+    """A plot of a record, by the macro of this name in plots.html; `legend` maps the page's colours to meanings."""
+
+    name: str
+    record: object
+    alt: str
+    legend: Sequence[tuple[str, str]] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Card:
     """A question, its outcome (`badge`, with its `tone`), the reason, and the texts that show it."""
 
     title: str
     badge: str
     why: str
-    lines: tuple[str, ...]
-    quotes: tuple[Quote, ...]
+    lines: Sequence[str]
+    quotes: Sequence[Quote]
     tone: Tone = Tone.WORSE
 
 
@@ -86,10 +84,15 @@ class ReportSection:
 
     title: str
     says: str
-    lines: tuple[str, ...] = ()
-    tables: tuple[ReportTable, ...] = ()
-    plots: tuple[Callable[[], Plot], ...] = ()
-    cards: tuple[Card, ...] = ()
+    lines: Sequence[str] = ()
+    tables: Sequence[ReportTable] = ()
+    plots: Sequence[Plot] = ()
+    cards: Sequence[Card] = ()
+
+    @property
+    def shown(self) -> bool:
+        """Whether the section has anything to show."""
+        return bool(self.cards) or any(table.rows for table in self.tables)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +101,8 @@ class ReportPage:
 
     title: str
     subtitle: str
-    alerts: tuple[str, ...]
-    sections: tuple[ReportSection, ...]
-
-
-def row(name: str, *cells: ReportCell | str) -> ReportRow:
-    """Return a row of a table; a string becomes a cell without a note."""
-    return ReportRow(name, tuple(ReportCell(one) if isinstance(one, str) else one for one in cells))
+    alerts: Sequence[str]
+    sections: Sequence[ReportSection]
 
 
 _TEMPLATES = template_environment("localcrag.evaluation")
@@ -114,13 +112,7 @@ _SIGNS = {Tone.BETTER: "▲", Tone.WORSE: "▼", Tone.NONE: ""}
 def html(page: ReportPage) -> str:
     """Return the page as HTML, with a policy that forbids scripts and any content from other servers."""
     style = Markup(_TEMPLATES.get_template("report.css").render())  # noqa: S704  a file of this package
-    return _TEMPLATES.get_template("report.html").render(page=page, style=style, drawn=_drawn, signs=_SIGNS)
-
-
-def _drawn(section: ReportSection) -> list[tuple[Plot, Markup]]:
-    plots = [plot() for plot in section.plots]
-    # matplotlib has escaped the texts in its SVG.
-    return [(plot, Markup(plot.svg)) for plot in plots]  # noqa: S704
+    return _TEMPLATES.get_template("report.html").render(page=page, style=style, signs=_SIGNS)
 
 
 def markdown(page: ReportPage) -> str:
@@ -133,93 +125,4 @@ def _text(text: str) -> str:
     return escape_markdown_line(one_line(text)).replace("\\: ", ": ").replace("\\< ", "< ")
 
 
-_TEMPLATES.filters["text"] = _text
-
-SHARE = "share"
-"""Name that stands for any metric that is a share, for figures without a metric."""
-HOLDERS = {AnswerLocation.DOCUMENTS: "documents", AnswerLocation.WEB: "only the web", AnswerLocation.NOWHERE: "neither"}
-
-MOST_ACCEPTED = 6
-"""Maximum number of accepted answers shown for a question; some sets list dozens of spellings."""
-
-
-def accepted(answers: Sequence[str]) -> str:
-    """Return the accepted answers as one line."""
-    if not answers:
-        return "none, since neither documents nor web answer it"
-    more = f" and {len(answers) - MOST_ACCEPTED} more" if len(answers) > MOST_ACCEPTED else ""
-    return " | ".join(answers[:MOST_ACCEPTED]) + more
-
-
-def cell(metric: str, one: Estimate | None, tone: Tone = Tone.NONE) -> ReportCell:
-    """Return a figure with its interval and number of questions."""
-    if one is None:
-        return ReportCell(NONE)
-    return ReportCell(number(metric, one.mean), _note(interval(metric, one), f"n {one.n}"), tone)
-
-
-def change(metric: str, one: PairedDifference | None) -> ReportCell:
-    """Return a paired difference with its interval, p and number of questions."""
-    if one is None:
-        return ReportCell(NONE)
-    note = _note(interval(metric, one, signed=True), chance(one.p), f"n {one.n}")
-    return ReportCell(number(metric, one.mean, signed=True), note, TONES[direction(metric, one)])
-
-
-def _note(*parts: str) -> str:
-    """Join the parts, so that a line can only break between two parts."""
-    return ", ".join(part.replace(" ", "\u00a0") for part in parts if part)
-
-
-def metric_title(metric: str, group: str = ALL) -> str:
-    """Return a metric's title, followed by the group of questions unless it is all questions."""
-    title = BY_NAME[metric].title
-    return title if group == ALL else f"{title}, {group}"
-
-
-def verdict_table(verdict: ComparisonVerdict, *, folded: bool = False) -> ReportTable:
-    """Return a table of the key figures of two configurations side by side."""
-    rows = tuple(
-        row(
-            metric_title(one.metric, one.group),
-            cell(one.metric, one.first),
-            cell(one.metric, one.second),
-            change(one.metric, one.difference),
-            NONE if one.ratio is None else f"{one.ratio:.2f} ×",
-            _word(one),
-        )
-        for one in verdict.figures
-    )
-    headings = ("", verdict.first, verdict.second, "difference", "ratio", "")
-    return ReportTable(f"{verdict.first} → {verdict.second}", headings, rows, folded=folded)
-
-
-def _word(one: KeyFigure) -> str:
-    if one.difference is None:
-        return "not compared"
-    if one.not_proved:
-        return "not proved"
-    return TONES[direction(one.metric, one.difference)].value or "changed"
-
-
-def _difference_table(
-    title: str, named: Mapping[str, tuple[str, str]], pairs: Sequence[Paired], *, folded: bool
-) -> ReportTable:
-    """Return a table of differences with a column for each pair; `named` maps each row to a metric and a group."""
-    rows = []
-    for name, (metric, group) in named.items():
-        found = [paired.differences[group].get(metric) for paired in pairs]
-        if any(found):
-            rows.append(row(name, *(change(metric, one) for one in found)))
-    return ReportTable(title, ("", *(paired.second for paired in pairs)), tuple(rows), folded=folded)
-
-
-def key_differences(title: str, pairs: Sequence[Paired]) -> ReportTable:
-    """Return a table of the differences of the key figures."""
-    return _difference_table(title, {metric_title(*key): key for key in KEYS}, pairs, folded=False)
-
-
-def every_difference(group: str, pairs: Sequence[Paired], *, folded: bool) -> ReportTable:
-    """Return a table of the differences of every metric in a group."""
-    named = {metric_title(metric): (metric, group) for metric in BY_NAME}
-    return _difference_table(f"Every figure against {pairs[0].first}: {group}", named, pairs, folded=folded)
+_TEMPLATES.filters |= {"text": _text, "decimals": format_decimals}

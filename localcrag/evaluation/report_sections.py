@@ -2,55 +2,135 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from localcrag.evaluation import report_plots
-from localcrag.evaluation.analysis import ALL, ComparisonVerdict, Figures, ShownText, Worst
+from localcrag.evaluation import wording
+from localcrag.evaluation.analysis import ALL, KEYS, ComparisonVerdict, Figures, KeyFigure, Paired, ShownText, Worst
 from localcrag.evaluation.curves import Length
 from localcrag.evaluation.diagnosis import MEANING, OUTCOME_HEADINGS, Cause, outcome_row
-from localcrag.evaluation.metrics import METRICS
+from localcrag.evaluation.metrics import BY_NAME, METRICS, Better
 from localcrag.evaluation.report_page import (
-    HOLDERS,
-    SHARE,
-    TONES,
     Card,
+    Plot,
     Quote,
     ReportCell,
     ReportPage,
     ReportSection,
     ReportTable,
+    Row,
     Tone,
-    accepted,
-    cell,
-    every_difference,
-    key_differences,
-    metric_title,
-    row,
-    verdict_table,
 )
 from localcrag.evaluation.results import GROUPS
-from localcrag.evaluation.wording import CONFIDENCE, NONE, RESAMPLES, PairedDifference, direction, number, plain
 from localcrag.records.enums import Action
+from localcrag.records.evaluation_set import AnswerLocation
 from localcrag.text.translation import format_decimals
 
+TONES = {Better.HIGHER: Tone.BETTER, Better.LOWER: Tone.WORSE, Better.NEITHER: Tone.NONE, None: Tone.NONE}
+"""Tones of the results of `wording.direction`."""
+SHARE = "share"
+"""Name that stands for any metric that is a share, for figures without a metric."""
+HOLDERS = {AnswerLocation.DOCUMENTS: "documents", AnswerLocation.WEB: "only the web", AnswerLocation.NOWHERE: "neither"}
 
-def _decisions(figures: Figures) -> ReportSection | None:
-    if not figures.actions:
-        return None
+MOST_ACCEPTED = 6
+"""Maximum number of accepted answers shown for a question; some sets list dozens of spellings."""
+
+
+def accepted(answers: Sequence[str]) -> str:
+    """Return the accepted answers as one line."""
+    if not answers:
+        return "none, since neither documents nor web answer it"
+    more = f" and {len(answers) - MOST_ACCEPTED} more" if len(answers) > MOST_ACCEPTED else ""
+    return " | ".join(answers[:MOST_ACCEPTED]) + more
+
+
+def cell(metric: str, one: wording.Estimate | None, tone: Tone = Tone.NONE) -> ReportCell:
+    """Return a figure with its interval and number of questions."""
+    if one is None:
+        return ReportCell(wording.NONE)
+    return ReportCell(wording.number(metric, one.mean), _note(wording.interval(metric, one), f"n {one.n}"), tone)
+
+
+def change(metric: str, one: wording.PairedDifference | None) -> ReportCell:
+    """Return a paired difference with its interval, p and number of questions."""
+    if one is None:
+        return ReportCell(wording.NONE)
+    note = _note(wording.interval(metric, one, signed=True), wording.chance(one.p), f"n {one.n}")
+    return ReportCell(wording.number(metric, one.mean, signed=True), note, TONES[wording.direction(metric, one)])
+
+
+def _note(*parts: str) -> str:
+    """Join the parts, so that a line can only break between two parts."""
+    return ", ".join(part.replace(" ", "\u00a0") for part in parts if part)
+
+
+def metric_title(metric: str, group: str = ALL) -> str:
+    """Return a metric's title, followed by the group of questions unless it is all questions."""
+    title = BY_NAME[metric].title
+    return title if group == ALL else f"{title}, {group}"
+
+
+def key_cells(one: KeyFigure) -> tuple[ReportCell, ReportCell, ReportCell]:
+    """Return a key figure under the first and the second configuration, and its difference."""
+    return cell(one.metric, one.first), cell(one.metric, one.second), change(one.metric, one.difference)
+
+
+def verdict_table(verdict: ComparisonVerdict, *, folded: bool = False) -> ReportTable:
+    """Return a table of the key figures of two configurations side by side."""
+    ratios = [wording.NONE if one.ratio is None else f"{one.ratio:.2f} ×" for one in verdict.figures]
+    rows = [
+        (metric_title(one.metric, one.group), *key_cells(one), ratio, _word(one))
+        for one, ratio in zip(verdict.figures, ratios, strict=True)
+    ]
+    headings = ("", verdict.first, verdict.second, "difference", "ratio", "")
+    return ReportTable(f"{verdict.first} → {verdict.second}", headings, rows, folded=folded)
+
+
+def _word(one: KeyFigure) -> str:
+    if one.difference is None:
+        return "not compared"
+    if one.not_proved:
+        return "not proved"
+    return TONES[wording.direction(one.metric, one.difference)].value or "changed"
+
+
+def _difference_table(
+    title: str, named: Mapping[str, tuple[str, str]], pairs: Sequence[Paired], *, folded: bool
+) -> ReportTable:
+    """Return a table of differences with a column for each pair; `named` maps each row to a metric and a group."""
+    rows: list[Row] = []
+    for name, (metric, group) in named.items():
+        found = [paired.differences[group].get(metric) for paired in pairs]
+        if any(found):
+            rows.append((name, *(change(metric, one) for one in found)))
+    return ReportTable(title, ("", *(paired.second for paired in pairs)), rows, folded=folded)
+
+
+def key_differences(title: str, pairs: Sequence[Paired]) -> ReportTable:
+    """Return a table of the differences of the key figures."""
+    return _difference_table(title, {metric_title(*key): key for key in KEYS}, pairs, folded=False)
+
+
+def every_difference(group: str, pairs: Sequence[Paired], *, folded: bool) -> ReportTable:
+    """Return a table of the differences of every metric in a group."""
+    named = {metric_title(metric): (metric, group) for metric in BY_NAME}
+    return _difference_table(f"Every figure against {pairs[0].first}: {group}", named, pairs, folded=folded)
+
+
+def _decisions(figures: Figures) -> ReportSection:
     shown_first = sorted(figures.actions.items(), key=lambda item: item[0] != figures.scored)
     return ReportSection(
         "Decisions",
         "CORRECT should be decided just where the documents hold the answer.",
-        tables=tuple(
+        tables=[
             ReportTable(
                 f"Who holds the answer, and the action: {name}",
                 ("", *Action),
-                tuple(row(HOLDERS[holder], *map(str, counts.values())) for holder, counts in found.items()),
+                [(HOLDERS[holder], *map(str, counts.values())) for holder, counts in found.items()],
                 folded=name != figures.scored,
             )
             for name, found in shown_first
-        ),
+        ],
     )
 
 
@@ -58,10 +138,10 @@ def _reliability(figures: Figures) -> ReportSection | None:
     found = figures.reliability
     if found is None:
         return None
-    rows = tuple(
-        row(f"{one.low:.1f} to {one.high:.1f}", str(one.n), number(SHARE, one.predicted), cell(SHARE, one.held))
+    rows = [
+        (f"{one.low:.1f} to {one.high:.1f}", str(one.n), wording.number(SHARE, one.predicted), cell(SHARE, one.held))
         for one in found.bins
-    )
+    ]
     summed = (
         f"Expected calibration error {found.error:.3f} (Guo et al. 2017), of {found.passages} passages of the "
         f"documents for {found.questions} questions, under {figures.scored}."
@@ -71,13 +151,14 @@ def _reliability(figures: Figures) -> ReportSection | None:
         "it is of these; where the documents do not answer, none does. That is a lower bound: what says it in other "
         "words is not counted."
     )
+    alt = "Relevance against the share of passages that hold an answer, with 95 % intervals"
     return ReportSection(
         "Can relevances be believed?",
         "On the dashed line a relevance is the probability that it claims to be; below it passages are trusted too "
         "much, above it too little.",
         lines=(summed, label),
         tables=(ReportTable("Relevances", ("relevance", "passages", "mean", "hold it"), rows, folded=True),),
-        plots=(lambda: report_plots.reliability(found),),
+        plots=(Plot("reliability", found, alt),),
     )
 
 
@@ -87,8 +168,16 @@ def _sweep(figures: Figures) -> ReportSection | None:
         return None
     upper, lower, now = found.thresholds.upper, found.thresholds.lower, found.in_force
     best = max(found.uppers, key=lambda point: point.accuracy)
-    along_upper = sorted({*found.uppers, now}, key=lambda point: point.upper)
+    rows = [
+        (
+            f"{point.upper:.2f}{' (in force)' if point == now else ''}",
+            *(wording.number(SHARE, one) for one in (point.accuracy, point.not_opposite, point.web_rate)),
+        )
+        for point in sorted({*found.uppers, now}, key=lambda point: point.upper)
+    ]
+    title = f"Upper threshold, with lower {format_decimals(lower)}"
     headings = ("upper", "action accuracy", "not the opposite", "web asked")
+    legend = (("s1", "action accuracy"), ("s2", "web asked (not CORRECT), dashed"))
     best_one = (
         f"Of {found.n} questions under {figures.scored}, policy {found.policy}: {now.accuracy:.2f} were decided right "
         f"with the upper threshold {format_decimals(upper)} in force, and {best.accuracy:.2f} would have been with "
@@ -100,31 +189,16 @@ def _sweep(figures: Figures) -> ReportSection | None:
         "What other thresholds would have decided on the same relevances, and how often the web would have been asked; "
         "no model was asked again.",
         lines=(best_one, "A second look that other thresholds would have taken, or spared, is not in it."),
-        tables=(
-            ReportTable(
-                f"Upper threshold, with lower {format_decimals(lower)}",
-                headings,
-                tuple(
-                    row(
-                        f"{point.upper:.2f}{' (in force)' if point == now else ''}",
-                        *(number(SHARE, one) for one in (point.accuracy, point.not_opposite, point.web_rate)),
-                    )
-                    for point in along_upper
-                ),
-                folded=True,
-            ),
-        ),
-        plots=(lambda: report_plots.sweep(found),),
+        tables=(ReportTable(title, headings, rows, folded=True),),
+        plots=(Plot("sweep", found, "Action accuracy and web rate against the upper threshold", legend),),
     )
 
 
-def _retention(figures: Figures) -> ReportSection | None:
-    if not figures.retention:
-        return None
-    rows = tuple(
-        row(_strips_in_words(one), str(one.passages), cell(SHARE, one.retention), cell(SHARE, one.recall))
+def _retention(figures: Figures) -> ReportSection:
+    rows = [
+        (_strips_in_words(one), str(one.passages), cell(SHARE, one.retention), cell(SHARE, one.recall))
         for one in figures.retention
-    )
+    ]
     return ReportSection(
         "Strips kept, by length of the passage",
         "Long passages should lose most of their strips and keep those that hold the answer: little retention, high "
@@ -144,11 +218,9 @@ STEPS = ("condense", "retrieve", "evaluate", "decide", "retry", "search", "refin
 """Steps in the order of the flow."""
 
 
-def _times(figures: Figures) -> ReportSection | None:
+def _times(figures: Figures) -> ReportSection:
     there = [step for step in STEPS if any(step in steps for steps in figures.steps.values())]
-    if not there:
-        return None
-    rows = tuple(row(step, *(_step_cost(steps.get(step)) for steps in figures.steps.values())) for step in there)
+    rows = [(step, *(_step_cost(steps.get(step)) for steps in figures.steps.values())) for step in there]
     return ReportSection(
         "Time and tokens",
         "Where the seconds of a question go: a configuration pays for what it adds, and saves what it leaves out of "
@@ -159,7 +231,7 @@ def _times(figures: Figures) -> ReportSection | None:
 
 def _step_cost(costs: dict[str, float] | None) -> str:
     if costs is None:
-        return NONE
+        return wording.NONE
     tokens = f", {costs['prompt_tokens']:.0f} → {costs['completion_tokens']:.0f}" if costs["llm_calls"] else ""
     return f"{costs['seconds']:.3f}{tokens}"
 
@@ -168,31 +240,29 @@ def _losses(figures: Figures) -> ReportSection | None:
     there = [cause for cause in Cause if any(one.causes[cause] for one in figures.losses.values())]
     if not there:
         return None
-    rows = [
-        row("right", *(ReportCell(str(one.right), f"of {one.questions}") for one in figures.losses.values())),
-        *(row(cause, *(str(one.causes[cause]) for one in figures.losses.values())) for cause in there),
+    rows: list[Row] = [
+        ("right", *(ReportCell(str(one.right), f"of {one.questions}") for one in figures.losses.values())),
+        *((cause, *(str(one.causes[cause]) for one in figures.losses.values())) for cause in there),
     ]
-    meanings = tuple(row(cause, MEANING[cause]) for cause in there)
+    meanings = [(cause, MEANING[cause]) for cause in there]
     return ReportSection(
         "Where answers were lost",
         "The first place in the flow where an accepted string was no longer there, found by rules that compare "
         "strings: the most frequent cause is worth fixing first.",
         tables=(
-            ReportTable("Questions", ("", *figures.losses), tuple(rows)),
+            ReportTable("Questions", ("", *figures.losses), rows),
             ReportTable("What each cause means", ("", "meaning"), meanings, folded=True, words=True),
         ),
     )
 
 
-def _worst(figures: Figures) -> ReportSection | None:
-    if not figures.worst:
-        return None
-    first = next(iter(figures.estimates))
+def _worst(figures: Figures) -> ReportSection:
+    first = next(iter(figures.estimates), "")
     return ReportSection(
         f"Worst questions of {figures.full}",
         f"{len(figures.worst)} questions: wrong and invented answers before needless abstentions, the surest first; "
         "what may be the label’s fault last. What holds an accepted answer is marked.",
-        cards=tuple(_card(place, one, first) for place, one in enumerate(figures.worst, start=1)),
+        cards=[_card(place, one, first) for place, one in enumerate(figures.worst, start=1)],
     )
 
 
@@ -208,7 +278,7 @@ def _card(place: int, one: Worst, first: str) -> Card:
     if one.passage:
         quotes.append(_quote("best passage", one.passage))
     quotes += [_quote("evidence", piece) for piece in one.evidence]
-    return Card(f"{place}. {one.question}", one.cause, one.why, tuple(lines), tuple(quotes))
+    return Card(f"{place}. {one.question}", one.cause or "", one.why, lines, quotes)
 
 
 def _quote(label: str, shown: ShownText) -> Quote:
@@ -217,23 +287,17 @@ def _quote(label: str, shown: ShownText) -> Quote:
     return Quote(label, shown.text, note, "holds an accepted answer" if shown.holds else "")
 
 
-def _outcomes(figures: Figures) -> ReportSection | None:
-    if not any(figures.outcomes.values()):
-        return None
+def _outcomes(figures: Figures) -> ReportSection:
     return ReportSection(
         "Outcomes",
         "Of questions with labelled whole answers. Right: all strings near the beginning of a sure answer; all "
         "strings: anywhere in it. Sure without: of the sure answers, those that lack a string. Lines found: all lines "
         "that the answer rests on are in the passages. Words: median number shown first, in answers with all strings.",
-        tables=tuple(
-            ReportTable(name, ("", *OUTCOME_HEADINGS[1:]), tuple(row(*outcome_row(one)) for one in counts))
+        tables=[
+            ReportTable(name, ("", *OUTCOME_HEADINGS[1:]), list(map(outcome_row, counts)))
             for name, counts in figures.outcomes.items()
-        ),
+        ],
     )
-
-
-SECTIONS = (_outcomes, _decisions, _reliability, _sweep, _retention, _times, _losses, _worst)
-"""Sections on the flow, in the order of the report; each function returns None if there is nothing to show."""
 
 
 DIGEST_CHARACTERS = 12
@@ -248,14 +312,17 @@ def page(figures: Figures) -> ReportPage:
         total = figures.questions * len(figures.asked)
         missing = f"Unfinished: {figures.missing} of {total} runs are missing. The figures are of those that are there"
         alerts.insert(0, f"{missing}; give the command of this evaluation again to make the others.")
-    sections = (_verdicts, _asked, _metrics, _differences, *SECTIONS)
+    sections = (
+        _verdicts, _asked, _metrics, _differences, _outcomes, _decisions, _reliability, _sweep, _retention, _times,
+        _losses, _worst,
+    )  # fmt: skip
     made = (section(figures) for section in sections)
     when = about.created_at[:16].replace("T", " ")
     return ReportPage(
         f"Evaluation of {', '.join(used.name for used in about.sets)}",
         f"{figures.questions} questions · {when} · localcrag {about.version} · {about.id}",
-        tuple(alerts),
-        tuple(section for section in made if section is not None),
+        alerts,
+        [section for section in made if section and section.shown],
     )
 
 
@@ -267,53 +334,45 @@ def _verdicts(figures: Figures) -> ReportSection | None:
     return ReportSection(
         "Verdict",
         f"What “{last.second}” gains or loses against “{last.first}” on the same questions. What is called significant "
-        f"would come about by chance in fewer than {100 * (1 - CONFIDENCE):.0f} of 100 cases.",
+        f"would come about by chance in fewer than {100 * (1 - wording.CONFIDENCE):.0f} of 100 cases.",
         lines=verdict_lines(last),
         tables=(verdict_table(last), *(verdict_table(verdict, folded=True) for verdict in others)),
     )
 
 
-def verdict_lines(verdict: ComparisonVerdict) -> tuple[str, ...]:
+def verdict_lines(verdict: ComparisonVerdict) -> list[str]:
     """Return sentences about what a verdict proves, what it does not prove, and why."""
-    found = [(one, direction(one.metric, one.difference)) for one in verdict.figures if one.difference]
+    found = [(one, wording.direction(one.metric, one.difference)) for one in verdict.figures if one.difference]
     lines = []
     for word, tone in (("Better, significant", Tone.BETTER), ("Worse, significant", Tone.WORSE)):
         if titles := [metric_title(one.metric, one.group) for one, way in found if way and TONES[way] is tone]:
             lines.append(f"{word}: {'; '.join(titles)}.")
-    lines += [
+    return lines + [
         f"Not proved: {metric_title(one.metric, one.group)}, since {one.not_proved}."
         for one, _ in found
         if one.not_proved
     ]
-    return tuple(lines)
 
 
 def _asked(figures: Figures) -> ReportSection:
     about = figures.about
-    sets = tuple(
-        row(used.name, str(used.questions), str(used.documents), used.digest[:DIGEST_CHARACTERS]) for used in about.sets
-    )
-    configurations = tuple(
-        row(name, str(figures.asked.get(name, 0)), _listed(changes) or "the settings below")
+    sets = [
+        (used.name, str(used.questions), str(used.documents), used.digest[:DIGEST_CHARACTERS]) for used in about.sets
+    ]
+    configurations = [
+        (name, str(figures.asked.get(name, 0)), _listed(changes) or "the settings below")
         for name, changes in about.configurations.items()
-    )
+    ]
+    settings = [(name, wording.plain(value)) for name, value in about.settings.items()]
     return ReportSection(
         "What was asked",
         "Two evaluations can be compared where sets and digests are the same; localcrag’s own code had the digest "
         f"{about.code}.",
         tables=(
             ReportTable("Sets", ("", "questions", "documents", "digest"), sets),
-            ReportTable(
-                "Models", ("", "name"), tuple(row(role, name) for role, name in about.models.items()), words=True
-            ),
+            ReportTable("Models", ("", "name"), list(about.models.items()), words=True),
             ReportTable("Configurations", ("", "asked", "differ in"), configurations, words=True),
-            ReportTable(
-                "Settings",
-                ("", "value"),
-                tuple(row(name, plain(value)) for name, value in about.settings.items()),
-                folded=True,
-                words=True,
-            ),
+            ReportTable("Settings", ("", "value"), settings, folded=True, words=True),
         ),
     )
 
@@ -322,7 +381,7 @@ def _listed(changes: Mapping[str, Any]) -> str:
     """Return, in words, the settings and steps that make up a configuration."""
     settings = changes.get("changes", {})
     without = [step for step, runs in changes.get("steps", {}).items() if not runs]
-    parts = [f"{name} {plain(value)}" for name, value in settings.items()]
+    parts = [f"{name} {wording.plain(value)}" for name, value in settings.items()]
     return ", ".join(parts + ([f"without {', '.join(without)}"] if without else []))
 
 
@@ -331,32 +390,29 @@ def _metrics(figures: Figures) -> ReportSection:
     compared = {paired.second: paired.differences for paired in figures.against_first}
     tables = []
     for group, size in figures.groups.items():
-        rows = []
+        rows: list[Row] = []
         for metric in METRICS:
             found = {name: figures.estimates[name][group].get(metric.name) for name in names}
             if any(found.values()):
                 toned = {name: _tone(metric.name, compared.get(name, {}).get(group, {})) for name in names}
-                rows.append(
-                    row(metric_title(metric.name), *(cell(metric.name, found[name], toned[name]) for name in names))
-                )
-        if rows:
-            title = f"{group[0].upper()}{group[1:]} ({size})"
-            tables.append(ReportTable(title, ("", *names), tuple(rows), folded=group != ALL))
-    definitions = tuple(row(metric.title, metric.definition, metric.source) for metric in METRICS)
+                rows.append((metric.title, *(cell(metric.name, found[name], toned[name]) for name in names)))
+        title = f"{group[0].upper()}{group[1:]} ({size})"
+        tables.append(ReportTable(title, ("", *names), rows, folded=group != ALL))
+    definitions = [(metric.title, metric.definition, metric.source) for metric in METRICS]
     tables.append(
         ReportTable("What each figure means", ("", "definition", "source"), definitions, folded=True, words=True)
     )
     first = f"; ▲ better and ▼ worse than {names[0]}, where that is significant" if len(names) > 1 else ""
     return ReportSection(
         "All figures",
-        f"Each is a mean over the questions that it applies to (n), with its 95 % interval from {RESAMPLES} bootstrap "
-        f"resamples of the questions, and without one where they are all alike{first}.",
-        tables=tuple(tables),
+        "Each is a mean over the questions that it applies to (n), with its 95 % interval from "
+        f"{wording.RESAMPLES} bootstrap resamples of the questions, and without one where they are all alike{first}.",
+        tables=tables,
     )
 
 
-def _tone(metric: str, differences: Mapping[str, PairedDifference]) -> Tone:
-    return TONES[direction(metric, differences[metric])] if metric in differences else Tone.NONE
+def _tone(metric: str, differences: Mapping[str, wording.PairedDifference]) -> Tone:
+    return TONES[wording.direction(metric, differences[metric])] if metric in differences else Tone.NONE
 
 
 def _differences(figures: Figures) -> ReportSection | None:
@@ -365,14 +421,10 @@ def _differences(figures: Figures) -> ReportSection | None:
     tables = []
     if figures.against_former:
         tables.append(key_differences("What each step adds to the one before it", figures.against_former))
-    tables += [
-        every_difference(group, figures.against_first, folded=True)
-        for group in GROUPS
-        if any(paired.differences[group] for paired in figures.against_first)
-    ]
+    tables += [every_difference(group, figures.against_first, folded=True) for group in GROUPS]
     return ReportSection(
         "Paired differences",
         "The same questions under both: the interval is a bootstrap’s, p a paired permutation test’s, two-sided, for "
         "each figure by itself; where all is chance, one in twenty is below 0.05 all the same.",
-        tables=tuple(tables),
+        tables=tables,
     )

@@ -120,13 +120,7 @@ _COSTS = ("seconds", "llm_calls", "prompt_tokens", "completion_tokens")
 ABOUT, LOCK = "evaluation.json", ".lock"
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    about: About
-    questions: tuple[Question, ...]
-
-
-_KEPT = TypeAdapter(_Kept)
+_EVALUATION = TypeAdapter(Evaluation)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +143,13 @@ class RunWriter:
             ) from error
 
 
-def begin(folder: Path, about: About, questions: tuple[Question, ...]) -> None:
-    """Create the folder of an evaluation. Raises EvaluationError."""
+def begin(folder: Path, evaluation: Evaluation) -> None:
+    """Create the folder of an evaluation without runs. Raises EvaluationError."""
     try:
         make_private_folder(folder)
         # Write to another name first, so that a crash leaves no incomplete description.
         temporary = folder / f"{ABOUT}.new"
-        temporary.write_bytes(_KEPT.dump_json(_Kept(about, questions), indent=1))
+        temporary.write_bytes(_EVALUATION.dump_json(evaluation, indent=1, exclude={"runs"}))
         flush_to_disk(temporary)
         temporary.replace(folder / ABOUT)
         (folder / RUNS).touch()
@@ -170,7 +164,7 @@ def read(folder: Path) -> Evaluation:
     If a kill or a full disk cut off the last line, it is ignored, and that question is asked again.
     """
     try:
-        kept = _KEPT.validate_json((folder / ABOUT).read_bytes())
+        kept = _EVALUATION.validate_json((folder / ABOUT).read_bytes())
         # Only lines that end with a line break are complete.
         lines = (folder / RUNS).read_bytes().split(b"\n")
     except FileNotFoundError as error:

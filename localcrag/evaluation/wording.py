@@ -37,14 +37,10 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class PairedDifference:
+class PairedDifference(Estimate):
     """The mean of paired differences, its interval, and `p`: how often chance alone would be as large."""
 
-    mean: float
-    low: float | None
-    high: float | None
     p: float | None
-    n: int
 
     @property
     def significant(self) -> bool:
@@ -56,8 +52,7 @@ def estimate(values: Sequence[float]) -> Estimate | None:
     """Return the mean with its percentile bootstrap interval; None without values."""
     if not values:
         return None
-    mean, low, high = _interval(values)
-    return Estimate(mean, low, high, len(values))
+    return Estimate(*_interval(values), len(values))
 
 
 def difference(first: Sequence[float], second: Sequence[float]) -> PairedDifference | None:
@@ -65,8 +60,7 @@ def difference(first: Sequence[float], second: Sequence[float]) -> PairedDiffere
     if not first:
         return None
     values = [after - before for before, after in zip(first, second, strict=True)]
-    mean, low, high = _interval(values)
-    return PairedDifference(mean, low, high, _chance(values), len(values))
+    return PairedDifference(*_interval(values), len(values), _chance(values))
 
 
 def _interval(values: Sequence[float]) -> tuple[float, float | None, float | None]:
@@ -132,7 +126,7 @@ def number(metric: str, value: float | None, *, signed: bool = False) -> str:
     return text.replace("-", "−") if float(text) else text.lstrip("+-")  # A value that rounds to zero has no sign.
 
 
-def interval(metric: str, one: Estimate | PairedDifference, *, signed: bool = False) -> str:
+def interval(metric: str, one: Estimate, *, signed: bool = False) -> str:
     """Return the 95 % interval, such as "0.64 to 0.72"; empty if there is none.
 
     Equal values have no interval: resampling them shows no spread, however few they are.
@@ -180,8 +174,7 @@ def unproved_reason(metric: str, difference: PairedDifference | None) -> str | N
     if difference.n < _FEW:
         reasons.append(f"{difference.n} questions are too few")
     if width := (difference.high - difference.low) / 2:
-        about = f"{100 * width:.0f} points" if is_share(metric) else _size(metric, width)
-        reasons.append(f"with these questions a difference below about {about} does not show")
+        reasons.append(f"with these questions a difference below about {_size(metric, width)} does not show")
     return "; ".join(reasons)
 
 
@@ -198,6 +191,5 @@ def plain(value: object) -> str:
 
 def _size(metric: str, value: float) -> str:
     if is_share(metric):
-        points = f"{100 * value:.1f}".removesuffix(".0")
-        return f"{points} points"
+        return f"{100 * value:.0f} points"
     return {_SECONDS: f"{value:.2f} s", _CALLS: f"{value:.2f} calls"}.get(metric, f"{value:.0f} tokens")

@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 from filelock import FileLock, Timeout
-from numpy.typing import NDArray
+from gguf import GGMLQuantizationType, dequantize
 
 from localcrag.models import transfers
 from localcrag.models.files import CHECKSUMS_NAME, Library, read_recorded, sha256_of, write_recorded
@@ -167,18 +167,8 @@ def _write_matrix(file: Any, data: bytes, place: int, shape: tuple[int, ...]) ->
     for first in range(0, rows, ROWS_AT_ONCE):
         count = min(ROWS_AT_ONCE, rows - first) * blocks
         raw = np.frombuffer(data, np.uint8, count * BLOCK_BYTES, place + first * blocks * BLOCK_BYTES)
-        file.write(dequantize_q4_0(raw.reshape(count, BLOCK_BYTES)).astype("<f2").tobytes())
-
-
-def dequantize_q4_0(blocks: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return the weights of Q4_0 blocks, shape (blocks, 32), from their bytes, shape (blocks, 18).
-
-    A block is a scale in float16 and 16 bytes of two 4-bit numbers each: the low halves are the first 16 weights, the
-    high halves the last 16. Every number is stored plus 8 (ggml/src/ggml-quants.c, dequantize_row_q4_0).
-    """
-    scales = blocks[:, :2].copy().view("<f2").astype(np.float32)
-    halves = np.concatenate([blocks[:, 2:] & 15, blocks[:, 2:] >> 4], axis=1).astype(np.float32)
-    return (halves - 8) * scales
+        weights = dequantize(raw.reshape(count, BLOCK_BYTES), GGMLQuantizationType.Q4_0)
+        file.write(weights.astype("<f2").tobytes())
 
 
 def _settings(sizes: Sizes, pieces: list[tuple[str, float]]) -> dict[str, Any]:
@@ -208,12 +198,11 @@ DOWNLOADS_NAME = ".downloads"
 RESERVE = 100_000_000  # bytes left free on the disk: a full disk breaks other programs
 
 
-def get(library: Library, name: str, report: Report | None = None, *, retry_seconds: float = 1.0) -> bool:
+def get(library: Library, name: str, report: Report | None = None) -> bool:
     """Download the missing or damaged files of a model in the manifest; return False if there were none.
 
     A new model's folder appears complete or not at all. An interrupted download resumes where it stopped.
-    `retry_seconds` is the first pause after a broken connection. Raises ModelMissing (no such name), DownloadFailed,
-    ModelDamaged.
+    Raises ModelMissing (no such name), DownloadFailed, ModelDamaged.
     """
     entry = library.manifest.find(name)
     if entry is None:
@@ -221,16 +210,14 @@ def get(library: Library, name: str, report: Report | None = None, *, retry_seco
         raise ModelMissing(
             f"The list of models has no “{name}” to get. Similar names: {similar}. `localcrag models list` shows all."
         )
-    with _foreign_errors(library.models_dir), _lock(library.models_dir, entry):
+    with _locked(library.models_dir, entry):
         files = [file for file in entry.files if library.check(entry, file).state is not FileState.OK]
         if files:
-            _get(library, entry, files, ProgressMeter(name, report), retry_seconds)
+            _get(library, entry, files, ProgressMeter(name, report))
     return bool(files)
 
 
-def _get(
-    library: Library, entry: ModelEntry, files: list[ModelFile], meter: ProgressMeter, retry_seconds: float
-) -> None:
+def _get(library: Library, entry: ModelEntry, files: list[ModelFile], meter: ProgressMeter) -> None:
     staging, folder = library.models_dir / DOWNLOADS_NAME / entry.name, library.folder(entry)
     fetched = staging / "files"
     shutil.rmtree(fetched, ignore_errors=True)  # left by an interrupted attempt; partial downloads are elsewhere
@@ -240,9 +227,9 @@ def _get(
     match entry.source:
         case HubSource() as source:
             with guard.allow_egress(Purpose.MODEL_DOWNLOAD, tell=meter.connecting):
-                remote = transfers.look_up(source, files)
+                remote = transfers.query_hub(source, files)
                 _require_room(library.models_dir, transfers.remaining(remote, staging))
-                recorded = transfers.fetch_from_hub(remote, staging, fetched, meter, retry_seconds)
+                recorded = transfers.fetch_from_hub(remote, staging, fetched, meter)
             write_recorded(fetched, {**read_recorded(folder), **recorded})
             names.append(CHECKSUMS_NAME)
             checksums = {path: file.sha256 for path, file in recorded.items()}
@@ -299,20 +286,15 @@ def _disk_full(folder: Path, how: str) -> DownloadFailed:
 
 
 @contextmanager
-def _lock(models_dir: Path, entry: ModelEntry) -> Iterator[None]:
+def _locked(models_dir: Path, entry: ModelEntry) -> Iterator[None]:
+    """Hold the lock of the entry's download, and turn errors of the disk into DownloadFailed."""
     folder = models_dir / DOWNLOADS_NAME
-    folder.mkdir(parents=True, exist_ok=True)
     try:
+        folder.mkdir(parents=True, exist_ok=True)
         with FileLock(folder / f"{entry.name}.lock", timeout=0):
             yield
     except Timeout as error:
         raise DownloadFailed(f"Another localcrag is downloading {entry.name}. Wait until it has finished.") from error
-
-
-@contextmanager
-def _foreign_errors(models_dir: Path) -> Iterator[None]:
-    try:
-        yield
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise _disk_full(models_dir, "the disk (or your quota on it) is full") from error

@@ -26,7 +26,7 @@ from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
 from localcrag.records.enums import NumberFormat
-from localcrag.records.errors import ModelDamaged
+from localcrag.records.errors import ModelDamaged, describe_problems
 from localcrag.records.protocols import Vectors
 from localcrag.records.thresholds import UNCALIBRATED, FittedCalibration
 from localcrag.text.words import replace_surrogates
@@ -169,12 +169,9 @@ def _read(path: Path) -> FittedCalibration | None:
     except OSError as error:
         raise ModelDamaged(f"{path} cannot be read: {error.strerror}. Check its permissions, or restore it.") from error
     except ValidationError as error:
-        problem = error.errors()[0]
-        where = ".".join(str(part) for part in problem["loc"])
-        what = problem["msg"].removeprefix("Value error, ")
         raise ModelDamaged(
-            f"{path} is not a calibration ({where}{': ' if where else ''}{what}). Restore it, or remove it to continue "
-            "without one."
+            f"{path} is not a calibration ({describe_problems(error)}). Restore it, or remove it to continue without "
+            "one."
         ) from error
 
 

@@ -12,7 +12,8 @@ import json
 import logging
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -65,12 +66,6 @@ def _digest(digest: hashlib._Hash, path: Path, report: Callable[[int], None] | N
     return digest.hexdigest()
 
 
-def flush(path: Path) -> None:
-    """Flush the file to disk, so that a power cut cannot leave a record of a file without its content."""
-    with path.open("rb+") as file:
-        os.fsync(file.fileno())
-
-
 def write_json(path: Path, content: object) -> None:
     """Write `content` so that another process sees either the old file or the complete new one. Raises OSError."""
     # tempfile.mkstemp would make the file readable by one user only, but a models folder may be shared.
@@ -97,7 +92,7 @@ _VERIFIED = TypeAdapter(dict[str, tuple[int, int, str]])
 _CHECKS = TypeAdapter(dict[str, Any])
 
 
-def _read_json(path: Path, form: TypeAdapter[dict[str, Entry]]) -> dict[str, Entry]:
+def read_json(path: Path, form: TypeAdapter[dict[str, Entry]]) -> dict[str, Entry]:
     """Return the JSON object in the file; empty if the file is missing or damaged, so that files are checked again."""
     try:
         return form.validate_json(path.read_bytes())
@@ -110,7 +105,7 @@ def _read_json(path: Path, form: TypeAdapter[dict[str, Entry]]) -> dict[str, Ent
 
 def read_recorded(folder: Path) -> dict[str, RecordedFile]:
     """Return the records in the checksums.json of a downloaded model, by path; empty if there is no such file."""
-    return _read_json(folder / CHECKSUMS_NAME, _RECORDED).get("files", {})
+    return read_json(folder / CHECKSUMS_NAME, _RECORDED).get("files", {})
 
 
 def write_recorded(folder: Path, files: Mapping[str, RecordedFile]) -> None:
@@ -130,14 +125,14 @@ class VerifiedFiles:
 
     def holds(self, file: Path, sha256: str) -> bool:
         """Return whether the file, in its present state, was verified to have that checksum."""
-        return _read_json(self._path, _VERIFIED).get(str(file.absolute())) == _fingerprint(file, sha256)
+        return read_json(self._path, _VERIFIED).get(str(file.absolute())) == _fingerprint(file, sha256)
 
     def remember(self, checked: Mapping[Path, str]) -> None:
         """Record files that have just been verified, with their SHA-256.
 
         If the folder cannot be written, log a warning: the files are then read again at every start.
         """
-        known = _read_json(self._path, _VERIFIED)
+        known = read_json(self._path, _VERIFIED)
         known.update({str(file.absolute()): _fingerprint(file, sha256) for file, sha256 in checked.items()})
         known = {path: value for path, value in known.items() if Path(path).exists()}
         try:
@@ -170,16 +165,16 @@ class ModelChecks:
     def __init__(self, data_dir: Path) -> None:
         self._path = data_dir / FILE_NAME
 
-    def of(self, name: str) -> StoredCheck | None:
+    def find(self, name: str) -> StoredCheck | None:
         """Return the result of a model's last check; None if there is none or it is damaged."""
         with suppress(KeyError, ValidationError):
-            return TypeAdapter(StoredCheck).validate_python(_read_json(self._path, _CHECKS)[name])
+            return TypeAdapter(StoredCheck).validate_python(read_json(self._path, _CHECKS)[name])
         return None
 
-    def keep(self, name: str, check: StoredCheck) -> None:
+    def save(self, name: str, check: StoredCheck) -> None:
         """Store the result of a check, replacing the model's last one. Raises SettingsError."""
         try:
-            write_json(self._path, {**_read_json(self._path, _CHECKS), name: asdict(check)})
+            write_json(self._path, {**read_json(self._path, _CHECKS), name: asdict(check)})
         except OSError as error:
             raise SettingsError(f"{self._path} cannot be written: {error.strerror}. The check was not kept.") from error
 
@@ -187,35 +182,6 @@ class ModelChecks:
 GGUF_MAGIC = b"GGUF"  # the first four bytes, by the GGUF specification (ggml/docs/gguf.md)
 # llama.cpp's gguf-split names the parts of a large model like this. Given the first part, llama.cpp loads all others.
 SPLIT = re.compile(r"-(?P<number>\d{5})-of-(?P<parts>\d{5})$")
-
-
-def user_gguf_files(models_dir: Path, manifest_files: Set[Path], manifest_names: Set[str]) -> dict[str, Path]:
-    """Return the GGUF files below `models_dir` that do not belong to the manifest, by name, sorted by path.
-
-    A model is named after its file, or after its path below `models_dir` if that name is taken.
-    """
-    paths = sorted(path for path in _gguf_paths(models_dir) if path not in manifest_files)
-    stems = [path.stem for path in paths]
-    return {
-        path.relative_to(models_dir).as_posix()
-        if path.stem in manifest_names or stems.count(path.stem) > 1
-        else path.stem: path
-        for path in paths
-    }
-
-
-def find_user_model(name_or_path: str, models_dir: Path, own: Mapping[str, Path]) -> Path | None:
-    """Return the path of a model in `own`, by name or file name; otherwise the path itself if it exists, else None.
-
-    A relative path may start at `models_dir`.
-    """
-    for name, path in own.items():
-        if name_or_path in (name, path.name):
-            return path
-    for path in (models_dir / name_or_path, Path(name_or_path).expanduser().absolute()):
-        if name_or_path and path.exists():
-            return path
-    return None
 
 
 def check_loadable(path: Path, role: ModelRole) -> Path:
@@ -286,7 +252,7 @@ class Library:
     def models(self) -> list[Model]:
         """Return every model of the manifest, then every GGUF file that the user added; checks only their sizes."""
         known = [self._listed(entry) for entry in self.manifest.entries]
-        return known + [_user_model(name, path) for name, path in self._own().items()]
+        return known + [_user_model(name, path) for name, path in self._user_models().items()]
 
     def path(self, name_or_path: str, role: ModelRole) -> Path:
         """Return the .gguf file (language model) or the folder (embedding model, reranker) to load.
@@ -311,7 +277,7 @@ class Library:
         entry = self.manifest.find(name_or_path)
         return self.location(entry) if entry and entry.base and entry.role is ModelRole.LLM else None
 
-    def words(self, name_or_path: str) -> Path | None:
+    def vocabulary_folder(self, name_or_path: str) -> Path | None:
         """Return the folder of the embedding model whose token embeddings a reranker uses; None if it has its own.
 
         Raises ModelMissing and ModelDamaged.
@@ -420,21 +386,33 @@ class Library:
             description=entry.description,
         )
 
-    def _own(self) -> dict[str, Path]:
-        files = {self.folder(entry) / file.path for entry in self.manifest.entries for file in entry.files}
-        return user_gguf_files(self.models_dir, files, {entry.name for entry in self.manifest.entries})
+    def _user_models(self) -> dict[str, Path]:
+        """Return the user's GGUF files, sorted by path.
+
+        A model is named after its file, or after its path below the models folder if that name is taken.
+        """
+        listed = {self.folder(entry) / file.path for entry in self.manifest.entries for file in entry.files}
+        paths = sorted(path for path in _gguf_paths(self.models_dir) if path not in listed)
+        taken = Counter([*(path.stem for path in paths), *(entry.name for entry in self.manifest.entries)])
+        return {
+            path.stem if taken[path.stem] == 1 else path.relative_to(self.models_dir).as_posix(): path for path in paths
+        }
 
     def _user_path(self, name_or_path: str, role: ModelRole | None) -> Path:
-        path = find_user_model(name_or_path, self.models_dir, self._own())
-        if path is None:
-            similar = self.manifest.similar(name_or_path, role)
-            guess = f" Did you mean {' or '.join(similar)}?" if similar else ""
-            name = similar[0] if similar else "NAME"
-            raise ModelMissing(
-                f"There is no model “{name_or_path}”: neither in the list of models, nor a file or folder of that "
-                f"name.{guess} `localcrag models list` shows all, `localcrag models get {name}` gets one."
-            )
-        return path
+        """Return the path of one of the user's models, by its name, its file name or its path. Raises ModelMissing."""
+        for name, path in self._user_models().items():
+            if name_or_path in (name, path.name):
+                return path
+        for path in (self.models_dir / name_or_path, Path(name_or_path).expanduser().absolute()):
+            if name_or_path and path.exists():
+                return path
+        similar = self.manifest.similar(name_or_path, role)
+        guess = f" Did you mean {' or '.join(similar)}?" if similar else ""
+        name = similar[0] if similar else "NAME"
+        raise ModelMissing(
+            f"There is no model “{name_or_path}”: neither in the list of models, nor a file or folder of that "
+            f"name.{guess} `localcrag models list` shows all, `localcrag models get {name}` gets one."
+        )
 
 
 def _user_model(name: str, path: Path) -> Model:

@@ -21,6 +21,8 @@ from filelock import FileLock
 from llama_cpp import _ggml
 from llama_cpp.llama_cpp import _lib as libllama
 
+from localcrag.privacy.private_folder import flush_to_disk
+
 
 @cache
 def load_best_backend() -> None:
@@ -146,8 +148,7 @@ def _repack(path: Path, copy: Path, source: os.stat_result, adapter: Path | None
         if llama_cpp.llama_model_quantize(str(path).encode(), str(temporary).encode(), ctypes.byref(parameters)) == 0:
             if adapter:
                 merge(adapter, path, temporary)
-            with temporary.open("rb+") as file:
-                os.fsync(file.fileno())
+            flush_to_disk(temporary)
             os.utime(temporary, ns=(source.st_atime_ns, source.st_mtime_ns))
             temporary.replace(copy)
     finally:

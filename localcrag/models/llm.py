@@ -33,9 +33,10 @@ from llama_cpp.llama_chat_format import Jinja2ChatFormatter
 from llama_cpp.llama_grammar import LlamaGrammar
 
 from localcrag.models import gguf
+from localcrag.models.answer_stream import AnswerStream
 from localcrag.models.gguf import faster_copy
 from localcrag.records.errors import GenerationError, ModelDamaged
-from localcrag.records.protocols import Decoding
+from localcrag.records.protocols import Decoding, TokenUsage
 from localcrag.records.run import Message
 
 BATCH_TOKENS = 128
@@ -215,37 +216,6 @@ def _shared_length(one: Sequence[int], other: Sequence[int]) -> int:
     return next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
 
 
-class LlamaStream:
-    """An answer being written. Closing it, or dropping the last reference to it, stops the model."""
-
-    def __init__(
-        self, prompt_tokens: int, written: Generator[tuple[str, int, int], None, None], stopped: threading.Event
-    ) -> None:
-        """Prepare the stream; the model starts when the first piece is requested.
-
-        `written` yields what LlamaCpp._write does, and must not refer to this object: in a reference cycle, an
-        abandoned stream would hold the lock until the garbage collector runs.
-        """
-        self.prompt_tokens = prompt_tokens
-        self.cached_tokens = 0
-        """Tokens of the prompt that were in the prefix cache."""
-        self.completion_tokens = 0
-        self.estimated = False
-        self._written, self._stopped = written, stopped
-
-    def __iter__(self) -> Iterator[str]:
-        for text, written, known in self._written:
-            self.completion_tokens, self.cached_tokens = written, known
-            if text:
-                yield text
-
-    def close(self) -> None:
-        """Stop the model if it is still writing; if another thread is iterating, it stops at the next token."""
-        self._stopped.set()
-        with suppress(ValueError):  # A generator that another thread is running cannot be closed: it sees the event.
-            self._written.close()
-
-
 # llama-cpp-python compiles the chat template while it loads the model, hence TemplateError.
 _LOAD_ERRORS = (ValueError, RuntimeError, OSError, AssertionError, jinja2.TemplateError)
 _RENDER_ERRORS = (jinja2.TemplateError, ValueError, TypeError, OverflowError)
@@ -288,12 +258,7 @@ class LlamaCpp:
         """Return the number of tokens in the prompt that is made of the messages."""
         return len(self._tokens(messages))
 
-    def tokens(self, messages: Sequence[Message], answer: str) -> tuple[list[int], list[int]]:
-        """Return the tokens of the prompt, and those of the answer with its end token, as training data."""
-        written = self._llama.tokenize(self._plain(answer).encode(), add_bos=False, special=False)
-        return self._tokens(messages), [*written, self._llama.token_eos()]
-
-    def stream(self, messages: Sequence[Message], decoding: Decoding) -> LlamaStream:
+    def stream(self, messages: Sequence[Message], decoding: Decoding) -> AnswerStream:
         """Start an answer. Raises GenerationError if the prompt is too long for the context window."""
         tokens = self._tokens(messages)
         if len(tokens) + 1 >= self.context_tokens:
@@ -301,18 +266,17 @@ class LlamaCpp:
                 f"The prompt has {len(tokens)} tokens, the language model's context window {self.context_tokens}. "
                 "Ask a shorter question, or raise context_tokens in the settings."
             )
-        stopped = threading.Event()
-        return LlamaStream(
-            len(tokens), self._write(tokens, self._prefix_length(messages, tokens), decoding, stopped), stopped
-        )
+        usage, stopped = TokenUsage(len(tokens)), threading.Event()
+        pieces = self._write(tokens, self._prefix_length(messages, tokens), decoding, usage, stopped)
+        return AnswerStream(usage, pieces, stopped.set)
 
     def _write(
-        self, tokens: list[int], prefix_length: int, decoding: Decoding, stopped: threading.Event
-    ) -> Generator[tuple[str, int, int], None, None]:
-        """Yield pieces of text, each with the number of tokens written so far and of prompt tokens found in the cache.
+        self, tokens: list[int], prefix_length: int, decoding: Decoding, usage: TokenUsage, stopped: threading.Event
+    ) -> Generator[str, None, None]:
+        """Yield pieces of text, and keep `usage` up to date.
 
-        A piece may be empty. `prefix_length` is the number of tokens at the start that all prompts with the same system
-        message share. Raises GenerationError if llama.cpp fails.
+        `prefix_length` is the number of tokens at the start that all prompts with the same system message share. Raises
+        GenerationError if llama.cpp fails.
         """
         with self._turn:
             # llama-cpp-python takes max_tokens=0 for “no limit”.
@@ -320,7 +284,7 @@ class LlamaCpp:
                 return
             schema = decoding.schema
             try:
-                known = self._memory.read(tokens, prefix_length)
+                usage.cached_tokens = self._memory.read(tokens, prefix_length)
                 chunks: Any = self._llama.create_completion(
                     tokens,
                     max_tokens=decoding.max_tokens,
@@ -337,7 +301,9 @@ class LlamaCpp:
                         return
                     # Chunks cannot be counted: a character of several tokens comes in one. The last token is written
                     # but not evaluated yet, hence + 1.
-                    yield chunk["choices"][0]["text"], self._llama.n_tokens - len(tokens) + 1, known
+                    usage.completion_tokens = self._llama.n_tokens - len(tokens) + 1
+                    if text := chunk["choices"][0]["text"]:
+                        yield text
             except (ValueError, RuntimeError, MemoryError) as error:
                 self._memory.forget()
                 raise GenerationError(

@@ -6,6 +6,7 @@ This module only reads that file. It does not know which models are on this comp
 from __future__ import annotations
 
 import tomllib
+from collections import Counter
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from localcrag.records.enums import Skill
-from localcrag.records.errors import ModelError
+from localcrag.records.errors import ModelError, describe_problems
 from localcrag.records.models import ModelRole, ModelSet
 from localcrag.settings import REPOSITORY_MODELS
 
@@ -136,8 +137,11 @@ class Manifest:
             ) from error
         except ValueError as error:
             raise ModelError(f"The list of models {path} is not valid TOML: {error}. Fix or restore it.") from error
-        entries = _entries(path, content)
-        return cls(folder=folder, entries=entries, sets=_sets(path, content.get("set", []), entries))
+        try:
+            entries = _entries(content)
+            return cls(folder=folder, entries=entries, sets=_sets(content.get("set", []), entries))
+        except ValueError as error:
+            raise ModelError(f"The list of models {path} is not valid: {error}. Fix or restore it.") from error
 
     def find(self, name: str) -> ModelEntry | None:
         """Return the entry with that name; None if there is none."""
@@ -147,62 +151,52 @@ class Manifest:
         """Return up to three names similar to `name`, best first; only models of `role`, if it is given."""
         names = [entry.name for entry in self.entries if role in (None, entry.role)]
         containing = [known for known in names if name and name.lower() in known]
-        return [*containing, *(known for known in get_close_matches(name.lower(), names) if known not in containing)][
-            :3
-        ]
+        others = [known for known in get_close_matches(name.lower(), names) if known not in containing]
+        return [*containing, *others][:3]
 
 
-def _entries(path: Path, content: dict[str, Any]) -> tuple[ModelEntry, ...]:
+def _entries(content: dict[str, Any]) -> tuple[ModelEntry, ...]:
+    """Return the entries of the file. Raises ValueError, naming what is wrong."""
     tables = content.get("model")
     if not isinstance(tables, list) or not set(content) <= {"model", "set"}:
-        raise ModelError(
-            f"The list of models {path} contains something other than [[model]] and [[set]] tables. Fix or restore it."
-        )
-    entries = tuple(_entry(path, number, table) for number, table in enumerate(tables, start=1))
+        raise ValueError("it contains something other than [[model]] and [[set]] tables")
+    entries = tuple(_entry(number, table) for number, table in enumerate(tables, start=1))
     without_base = {(entry.name, entry.role) for entry in entries if entry.base is None}
     for entry in entries:
         if entry.base and (entry.base, BASE_ROLES.get(entry.role)) not in without_base:
-            raise ModelError(
-                f"The list of models {path}, entry “{entry.name}”: base is “{entry.base}”, and must be a "
-                "language model of the list for an adapter, an embedding model of the list for a reranker. Fix it."
+            raise ValueError(
+                f"entry “{entry.name}”: base is “{entry.base}”, and must be a language model of the list for an "
+                "adapter, an embedding model of the list for a reranker"
             )
     for which in ("name", "folder"):
-        seen = [getattr(entry, which) for entry in entries]
-        for value in seen:
-            if seen.count(value) > 1:
-                raise ModelError(f"The list of models {path} has the {which} “{value}” more than once.")
+        values = Counter(getattr(entry, which) for entry in entries)
+        if twice := [value for value, number in values.items() if number > 1]:
+            raise ValueError(f"it has the {which} “{twice[0]}” more than once")
     return entries
 
 
-def _sets(path: Path, tables: Any, entries: tuple[ModelEntry, ...]) -> tuple[ModelSet, ...]:
+def _sets(tables: Any, entries: tuple[ModelEntry, ...]) -> tuple[ModelSet, ...]:
     try:
         sets = TypeAdapter(tuple[ModelSet, ...]).validate_python(tables)
     except ValidationError as error:
-        problem = error.errors()[0]
-        raise ModelError(
-            f"The list of models {path} has a bad [[set]]: {problem['msg']}. Fix or restore it."
-        ) from error
+        raise ValueError(f"it has a bad [[set]]: {describe_problems(error)}") from error
     roles = {entry.name: entry.role for entry in entries}
     for one in sets:
         roles_in_set = [roles.get(name) for name in one.models]
         if one.name in roles or None in roles_in_set or len(set(roles_in_set)) < len(roles_in_set):
-            raise ModelError(
-                f"The list of models {path}, set “{one.name}”: it needs a unique name, and models from the list, at "
-                "most one for each role. Fix it."
+            raise ValueError(
+                f"set “{one.name}”: it needs a unique name, and models from the list, at most one for each role"
             )
     return sets
 
 
-def _entry(path: Path, number: int, table: Any) -> ModelEntry:
+def _entry(number: int, table: Any) -> ModelEntry:
     try:
         entry = ModelEntry.model_validate(table)
     except ValidationError as error:
         name = table.get("name", f"number {number}") if isinstance(table, dict) else f"number {number}"
-        problems = "; ".join(
-            f"{'.'.join(str(part) for part in problem['loc'])}: {problem['msg']}" for problem in error.errors()
-        )
-        raise ModelError(f"The list of models {path}, entry “{name}”: {problems}. Fix or restore it.") from error
+        raise ValueError(f"entry “{name}”: {describe_problems(error)}") from error
     if not isinstance(entry.source, HubSource) and any(file.sha256 is None for file in entry.files):
         # Only the hub declares checksums.
-        raise ModelError(f"The list of models {path}, entry “{entry.name}”: every file needs a sha256. Add them.")
+        raise ValueError(f"entry “{entry.name}”: every file needs a sha256")
     return entry

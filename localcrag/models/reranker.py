@@ -29,17 +29,7 @@ from safetensors import safe_open
 from safetensors.torch import load_file
 from torch import nn
 
-from localcrag.models.encoders import CrossEncoder as SentenceTransformersCrossEncoder
-from localcrag.models.encoders import (
-    describe_damage,
-    has_vocabulary,
-    pick_device,
-    pick_dtype,
-    read_calibration,
-    unsupported_reason,
-    weights,
-    without_reference_cycle,
-)
+from localcrag.models import encoders
 from localcrag.records.enums import NumberFormat
 from localcrag.records.errors import ModelDamaged, ModelError
 from localcrag.records.protocols import Vectors
@@ -105,7 +95,7 @@ class ExitHead(_Head):
             and self.layers < len(bert.encoder.layer)
         )
 
-    def through(self, model: Any, inputs: Any) -> BatchResult:
+    def run(self, model: Any, inputs: Any) -> BatchResult:
         """Run a batch through the model; pairs whose estimate is below the cut stop after `layers` layers."""
         bert = model.bert
         states = bert.embeddings(input_ids=inputs["input_ids"], token_type_ids=inputs["token_type_ids"])
@@ -139,18 +129,15 @@ class TokenScores:
     places: NDArray[np.int64]
     scores: Vectors
 
-    def sees(self, span: Span) -> bool:
-        """Return whether at least one token of the span was within the model's context window."""
-        return bool(self._within(span).any())
+    def span_logit(self, span: Span) -> float:
+        """Return the log-odds that the answer needs this span, given that the passage contains the answer.
 
-    def logit_of(self, span: Span) -> float:
-        """Return the log-odds that the answer needs this span, given that the passage contains the answer."""
-        return float(self.scores[self._within(span)].mean())
-
-    def _within(self, span: Span) -> NDArray[np.bool_]:
+        NaN if none of the span's tokens was within the model's context window.
+        """
         # Tokens that overlap the span; tokens without characters, such as separators, overlap nothing.
         starts, ends = self.places[:, 0], self.places[:, 1]
-        return np.asarray((starts < span.end) & (ends > span.start) & (ends > starts))
+        overlapping = self.scores[(starts < span.end) & (ends > span.start) & (ends > starts)]
+        return float(overlapping.mean()) if len(overlapping) else np.nan
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,15 +266,16 @@ class CrossEncoder:
         self.name = name
         # Two questions may be asked at once (in two tabs), and a tokenizer is not thread-safe.
         self._lock = threading.Lock()
-        device = pick_device()
+        device = encoders.pick_device()
         self.number_format = NumberFormat(number_format)
         if self.number_format is NumberFormat.AUTO:
-            self.number_format = NumberFormat.BF16 if pick_dtype(device) is torch.bfloat16 else NumberFormat.FP32
-        if reason := unsupported_reason(self.number_format):
+            able = encoders.pick_dtype(device) is torch.bfloat16
+            self.number_format = NumberFormat.BF16 if able else NumberFormat.FP32
+        if reason := encoders.unsupported_reason(self.number_format):
             raise self._format_error(reason)
         try:
             self._model = self._loaded(folder, device)
-            if not has_vocabulary(self._model.tokenizer):
+            if not encoders.has_vocabulary(self._model.tokenizer):
                 raise ValueError("its tokenizer.json is missing or has no vocabulary")
             place_file = folder / SPAN_HEAD_FILE
             self._place = SpanHead(place_file).to(device) if place_file.exists() else None
@@ -303,7 +291,7 @@ class CrossEncoder:
                 raise ValueError(f"its {EXIT_HEAD_FILE} is for another model")
         except Exception as error:  # The libraries raise almost any exception on a damaged file, TypeError included.
             raise ModelDamaged(
-                f"The reranker in {folder} cannot be loaded: {describe_damage(folder)}{error}. Check it with "
+                f"The reranker in {folder} cannot be loaded: {encoders.describe_damage(folder)}{error}. Check it with "
                 f"`localcrag models verify {name}`, or choose another with `localcrag models use NAME`."
             ) from error
         self._check_kind(folder)
@@ -314,13 +302,13 @@ class CrossEncoder:
         self._on_gpu = device != "cpu"
         if self.number_format is NumberFormat.INT8 and round_layers(self._model) == 0:
             raise self._format_error("the model has no linear layers that could be rounded")
-        self.calibration = read_calibration(folder)
+        self.calibration = encoders.read_calibration(folder)
         self._pair_cache: LRUCache[tuple[str, str], PairScores] = LRUCache(CACHED_PAIRS)
 
-    def _loaded(self, folder: Path, device: str) -> SentenceTransformersCrossEncoder:
+    def _loaded(self, folder: Path, device: str) -> encoders.CrossEncoder:
         # The identity gives the raw logit; localcrag computes the sigmoid itself, because in bfloat16 the best passages
         # would tie.
-        model: SentenceTransformersCrossEncoder = SentenceTransformersCrossEncoder(
+        model: encoders.CrossEncoder = encoders.CrossEncoder(
             str(folder),
             device=device,
             local_files_only=True,
@@ -331,7 +319,7 @@ class CrossEncoder:
                 "use_safetensors": True,
             },
         )
-        return without_reference_cycle(model)
+        return encoders.without_reference_cycle(model)
 
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return one raw logit per text, shape (len(texts),).
@@ -368,9 +356,8 @@ class CrossEncoder:
                     read |= zip(new, self._score_pairs(new, self._place, whole=True), strict=True)
                     self._pair_cache.update((pair, read[pair]) for pair in new)
             for pair, spans, logits in zip(pairs, strips, found, strict=True):
-                reading = read[pair]
-                lines = reading.lines
-                logits[:] = [lines.logit_of(span) if lines and lines.sees(span) else np.nan for span in spans]
+                if lines := read[pair].lines:
+                    logits[:] = [lines.span_logit(span) for span in spans]
         # NaN marks the strips that no pass over a whole text has scored.
         alone = [
             (row, place) for row, logits in enumerate(found) for place in np.flatnonzero(np.isnan(logits)).tolist()
@@ -432,7 +419,7 @@ class CrossEncoder:
     def _forward(self, inputs: Any, whole: bool) -> BatchResult:
         model: Any = self._model[0].model
         if self._exit is not None and not whole:
-            return self._exit.through(model, inputs)
+            return self._exit.run(model, inputs)
         out = model(**inputs, output_hidden_states=True)
         logits = out.logits[:, 0].float()
         return BatchResult(logits, torch.ones(len(logits), dtype=torch.bool), out.hidden_states[-1])
@@ -486,7 +473,7 @@ class CrossEncoder:
         model: Any = getattr(self._model[0], "model", None)
         if not type(model).__name__.endswith("ForSequenceClassification"):
             return False  # A reranker made from a text generator has no separate layer for the score.
-        stored = {name for path in folder.rglob("*.safetensors") for name in weights(path)}
+        stored = {name for path in folder.rglob("*.safetensors") for name in encoders.weights(path)}
         head = {name for name in model.state_dict() if not name.startswith(f"{model.base_model_prefix}.")}
         return bool(stored) and not head <= stored
 

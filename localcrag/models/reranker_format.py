@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-import os
 import platform
 import shutil
 import time
@@ -23,14 +22,15 @@ import numpy as np
 import torch
 import transformers
 from filelock import FileLock
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 
 from localcrag import __version__
 from localcrag.models.encoders import pick_device, unsupported_reason
-from localcrag.models.files import write_json
+from localcrag.models.files import read_json, write_json
 from localcrag.models.reranker import CrossEncoder
+from localcrag.privacy.private_folder import flush_to_disk
 from localcrag.records.enums import NumberFormat
 from localcrag.records.errors import ModelDamaged, ModelError
 from localcrag.records.protocols import Vectors
@@ -51,29 +51,16 @@ _BICYCLES = (
     "key costs thirty euros. In winter, from December until the end of February, the bicycles are serviced one after "
     "the other, so that only half of them can be had at any time. Guests may borrow one as well."
 )
-_LEAVES = (
-    "In the leaves of green plants, light is turned into sugar. Water rises from the roots through fine vessels, "
-    "carbon dioxide comes in through pores on the lower side of the leaf, and in the green bodies of the cells the "
-    "energy of the light splits the water. Oxygen is set free and leaves through the same pores. The sugar is stored "
-    "as starch or carried to wherever the plant grows. At night the pores close and the plant breathes as animals do. "
-    "When the days grow shorter, many trees take the green out of their leaves before they shed them; yellow and red, "
-    "which were there all summer, can then be seen. A large beech turns about twelve kilograms of sugar on a sunny "
-    "day."
+PROBES = tuple(
+    (question, (_JOURNEYS, _BICYCLES))
+    for question in (
+        "What is the hotel limit in London?",
+        "Who has to approve a journey abroad?",
+        "What does a lost bicycle key cost?",
+        "how do plants make sugar from light",
+    )
 )
-_HARBOUR = (
-    "The old harbour of the town was dug in 1684, when the river had silted up so far that only flat boats could reach "
-    "the market. Two hundred men worked on it for three summers. Its walls are of granite from the quarries in the "
-    "north, its gates were of oak and had to be renewed every thirty years. For a century, herring and timber were "
-    "traded here, and merchants from London kept four houses at the quay, one of which is a hotel today. The railway "
-    "took the trade away in 1871. Since 1990 the harbour has been a place for sailing boats, with berths for 140 of "
-    "them, a crane, and a small museum in the weigh house, which is open on Sundays."
-)
-PASSAGES = (_JOURNEYS, _BICYCLES, _LEAVES, _HARBOUR)
-PROBES = (
-    ("What is the hotel limit in London?", PASSAGES),
-    ("how do plants make sugar from light", PASSAGES),
-)
-"""Probe questions, each with passages of about 140 tokens: eight pairs, two of which contain the answer."""
+"""Probe questions, each with passages of about 140 tokens: eight pairs, three of which contain the answer."""
 PAIRS = sum(len(passages) for _, passages in PROBES)
 """Number of probe pairs."""
 
@@ -145,7 +132,7 @@ def measure(name: str, folder: Path) -> tuple[CrossEncoder, FormatChoice]:
         if not refused:
             try:
                 scorer = CrossEncoder(name, folder, number_format=number_format)
-                if _seconds_for_one(scorer) > PAIRS / fastest:
+                if _time_one_pair(scorer) > PAIRS / fastest:
                     refused = TOO_SLOW
                 else:
                     logits, speed = _probe(scorer)
@@ -182,7 +169,7 @@ def describe(folder: Path, *, wanted: NumberFormat, cache: Path) -> str:
 
 def cached_choice(folder: Path, cache: Path) -> FormatChoice | None:
     """Return the cached choice for the model in `folder`; None if there is none or it is out of date."""
-    choice = _read_choices(cache).get(str(folder.absolute()))
+    choice = read_json(cache / FILE_NAME, FORMAT_CHOICES).get(str(folder.absolute()))
     return choice if choice and choice.circumstances == environment_digest(folder) else None
 
 
@@ -214,27 +201,19 @@ def _probe(scorer: CrossEncoder) -> tuple[Vectors, float]:
     return np.concatenate(logits), PAIRS / shortest
 
 
-def _seconds_for_one(scorer: CrossEncoder) -> float:
+def _time_one_pair(scorer: CrossEncoder) -> float:
     """Return the seconds that one probe pair takes: the shorter of two times, because the first pair is a warm-up."""
     seconds: list[float] = []
-    for question, passages in PROBES:
+    for question, passages in PROBES[:2]:
         started = time.thread_time()
         scorer.logits(question, passages[:1])
         seconds.append(time.thread_time() - started)
     return min(seconds)
 
 
-def _read_choices(cache: Path) -> dict[str, FormatChoice]:
-    """Return the cached choices by folder; none if the file is missing or damaged."""
-    try:
-        return FORMAT_CHOICES.validate_json((cache / FILE_NAME).read_bytes())
-    except (OSError, ValidationError):
-        return {}
-
-
 def _cache_choice(folder: Path, cache: Path, choice: FormatChoice) -> None:
     """Cache the choice, and drop choices for deleted models. If two processes write at once, one choice may be lost."""
-    known = {path: other for path, other in _read_choices(cache).items() if Path(path).is_dir()}
+    known = {path: one for path, one in read_json(cache / FILE_NAME, FORMAT_CHOICES).items() if Path(path).is_dir()}
     known[str(folder.absolute())] = choice
     try:
         cache.mkdir(parents=True, exist_ok=True)
@@ -292,8 +271,7 @@ def _write_model(folder: Path, words: Path, made: Path) -> None:
     with safe_open(words / "model.safetensors", "pt") as file:
         layers[VOCABULARY] = file.get_tensor(EMBEDDER_VOCABULARY)
     save_file(layers, made / "model.safetensors", metadata={"format": "pt"})
-    with (made / "model.safetensors").open("rb+") as written:
-        os.fsync(written.fileno())
+    flush_to_disk(made / "model.safetensors")
     tokenizer = json.loads((words / "tokenizer.json").read_bytes())
     (made / "tokenizer.json").write_text(json.dumps(pair_tokenizer(tokenizer), ensure_ascii=False), "utf-8")
 

@@ -9,9 +9,8 @@ from __future__ import annotations
 import json
 import math
 import threading
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -19,12 +18,13 @@ import numpy as np
 from cachetools import LRUCache
 
 from localcrag.models import server_exchange
+from localcrag.models.answer_stream import AnswerStream
 from localcrag.models.server_address import ServerAddress
-from localcrag.models.server_exchange import SILENCE_SECONDS, Exchange, StreamedLines
+from localcrag.models.server_exchange import SILENCE_SECONDS, Exchange
 from localcrag.records.errors import GenerationError, ServerError, ServerNotRunning
-from localcrag.records.protocols import Calibration, Decoding, Vectors
+from localcrag.records.protocols import Decoding, TokenUsage, Vectors
 from localcrag.records.run import Message
-from localcrag.records.thresholds import UNCALIBRATED
+from localcrag.records.thresholds import UNCALIBRATED, FittedCalibration
 from localcrag.text.sentences import Span
 
 BYTES_PER_TOKEN = 3.0
@@ -56,7 +56,7 @@ class ServerLanguageModel:
             raise server_exchange.model_missing(address, tuple(one.id for one in there))
         self._model = found[0]
         self._exchange = exchange
-        self.name = address.of(wanted or self._model.id).name
+        self.name = address.with_model(wanted or self._model.id).name
         window = server_exchange.context_window(exchange, self._model)
         self.context_tokens = window or context_tokens
         self.says_window = window is not None
@@ -78,14 +78,17 @@ class ServerLanguageModel:
         key = tuple(messages)
         if (known := self._counted.get(key)) is not None:
             return known
-        counted = self._ask_count(messages) if self.counts else None
+        counted = None
+        if self.counts:
+            with suppress(ServerError, KeyError, TypeError, ValueError):
+                counted = server_exchange.count_tokens(self._exchange, self._model, messages)
         if counted is None:
             self.counts = False
             counted = estimate(messages)
         self._counted[key] = counted
         return counted
 
-    def stream(self, messages: Sequence[Message], decoding: Decoding) -> ServerStream:
+    def stream(self, messages: Sequence[Message], decoding: Decoding) -> AnswerStream:
         """Start an answer. Raises GenerationError if the prompt is too long for the context window."""
         tokens = self.count_tokens(messages)
         if tokens + 1 >= self.context_tokens:
@@ -106,95 +109,32 @@ class ServerLanguageModel:
         if decoding.stop:
             body["stop"] = list(decoding.stop)
         body |= server_exchange.extra_options(self._model.program, decoding.schema)
-        return ServerStream(self._exchange, body, self._turn, TokenUsage(tokens, estimated=not self.counts))
-
-    def _ask_count(self, messages: Sequence[Message]) -> int | None:
-        try:
-            return server_exchange.count_tokens(self._exchange, self._model, messages)
-        except (ServerError, KeyError, TypeError, ValueError):
-            return None
-
-
-@dataclass(slots=True)
-class TokenUsage:
-    """Token counts of an answer and its prompt; `estimated` until the server has reported them."""
-
-    prompt: int
-    completion: int = 0
-    estimated: bool = True
-
-
-class ServerStream:
-    """An answer being written. Closing it, or dropping the last reference to it, ends the connection and the answer."""
-
-    def __init__(self, exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: TokenUsage) -> None:
-        """Prepare the stream; the request is sent when the first piece is requested."""
-        self._usage = usage
-        self._update_usage()
-        self._stopped = _Stop()
-        # The generator must not refer to this object: in a reference cycle, an abandoned stream would hold the lock.
-        self._written = _write(exchange, body, turn, usage, self._stopped)
-
-    def __iter__(self) -> Iterator[str]:
-        try:
-            for piece in self._written:
-                self._update_usage()
-                yield piece
-        finally:
-            self._update_usage()
-
-    def _update_usage(self) -> None:
-        usage = self._usage
-        self.prompt_tokens, self.completion_tokens, self.estimated = usage.prompt, usage.completion, usage.estimated
-
-    def close(self) -> None:
-        """Stop the server's model if it is still writing."""
-        self._stopped.set()
-        with suppress(ValueError):  # A generator that another thread is running cannot be closed: it sees the stop.
-            self._written.close()
-
-
-class _Stop:
-    """A stop signal. Once set, it ends the connection that is being read, or the next one."""
-
-    def __init__(self) -> None:
-        self.is_set = False
-        self._lines: StreamedLines | None = None
-
-    def set(self) -> None:
-        self.is_set = True
-        if self._lines is not None:
-            self._lines.end()
-
-    def ends(self, lines: StreamedLines) -> None:
-        self._lines = lines
-        if self.is_set:
-            lines.end()
+        usage, stopped = TokenUsage(tokens, estimated=not self.counts), threading.Event()
+        return AnswerStream(usage, _write(self._exchange, body, self._turn, usage, stopped), stopped.set)
 
 
 def _write(
-    exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: TokenUsage, stopped: _Stop
+    exchange: Exchange, body: dict[str, Any], turn: threading.Lock, usage: TokenUsage, stopped: threading.Event
 ) -> Generator[str, None, None]:
     """Yield pieces of text as they arrive, and an empty piece now and then while nothing arrives.
 
     The empty pieces let the caller check whether the answer is still wanted. Raises GenerationError.
     """
     with turn:
-        if body["max_tokens"] < 1 or stopped.is_set:
+        if body["max_tokens"] < 1 or stopped.is_set():
             return
         lines = exchange.lines(f"{exchange.address}/chat/completions", body)
-        stopped.ends(lines)
         message = _StreamParser(exchange, usage)
         try:
             for line in lines:
-                if stopped.is_set:
+                if stopped.is_set():
                     return
-                text = message.by(line) if line else ""
+                text = message.parse(line) if line else ""
                 if text or line is None or message.thinks:
                     yield text
                 if message.ended:
                     return
-            if not stopped.is_set:
+            if not stopped.is_set():
                 message.end()
         except ServerError as error:
             raise GenerationError(str(error)) from error
@@ -211,7 +151,7 @@ class _StreamParser:
         self._held = ""
         self.ended = self.thinks = False
 
-    def by(self, line: str) -> str:
+    def parse(self, line: str) -> str:
         """Return the answer text in a line of the stream, or "". Raises ServerError if the line reports an error."""
         field, _, data = line.partition(":")
         if field != "data":
@@ -234,7 +174,7 @@ class _StreamParser:
         text = (choices[0].get("delta") or {}).get("content") or ""
         if text and not self._usage_reported:
             # Until the server reports a count, each event counts as one token.
-            self._usage.completion += 1
+            self._usage.completion_tokens += 1
         return self._strip_reasoning(text)
 
     def end(self) -> None:
@@ -245,8 +185,8 @@ class _StreamParser:
 
     def _count(self, usage: Any) -> None:
         if isinstance(usage, dict) and isinstance(usage.get("completion_tokens"), int):
-            self._usage.prompt = int(usage.get("prompt_tokens") or self._usage.prompt)
-            self._usage.completion = usage["completion_tokens"]
+            self._usage.prompt_tokens = int(usage.get("prompt_tokens") or self._usage.prompt_tokens)
+            self._usage.completion_tokens = usage["completion_tokens"]
             self._usage.estimated, self._usage_reported = False, True
 
     def _strip_reasoning(self, text: str) -> str:
@@ -320,7 +260,7 @@ class Scale(StrEnum):
 class ServerScorer:
     """A reranker that a server runs. It can be used by several threads."""
 
-    calibration: Calibration = UNCALIBRATED
+    calibration: FittedCalibration = UNCALIBRATED
 
     def __init__(self, exchange: Exchange) -> None:
         """Send test requests to find the form of request and the kind of scores of the server. Raises ServerError."""
@@ -332,8 +272,9 @@ class ServerScorer:
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return one logit per text, shape (len(texts),). Raises ServerError."""
         found: list[float] = []
+        raw = True if self.scale is Scale.REQUESTED_RAW else None
         for start in range(0, len(texts), TEXTS_PER_REQUEST):
-            found += self._scores(question, texts[start : start + TEXTS_PER_REQUEST])
+            found += self._ask(self.form, question, texts[start : start + TEXTS_PER_REQUEST], raw=raw)
         scores = np.array(found, dtype=np.float64)
         if self.scale is Scale.PROBABILITIES:
             clipped = np.clip(scores, CLIP, 1.0 - CLIP)
@@ -345,9 +286,6 @@ class ServerScorer:
         logits = self.logits(question, [strip.text for spans in strips for strip in spans])
         ends = np.cumsum([len(spans) for spans in strips])
         return [logits[end - len(spans) : end] for end, spans in zip(ends, strips, strict=True)]
-
-    def _scores(self, question: str, texts: Sequence[str]) -> list[float]:
-        return self._ask(self.form, question, texts, raw=True if self.scale is Scale.REQUESTED_RAW else None)
 
     def _find_form(self) -> tuple[RequestForm, list[float]]:
         refused: ServerError | None = None
@@ -385,10 +323,10 @@ class ServerScorer:
         if raw is not None:
             body["raw_scores"] = raw
         answer = self._exchange.ask(str(self._exchange.address), body, seconds=SILENCE_SECONDS)
-        return _by_index(answer, len(texts), self._exchange.address)
+        return _parse_scores(answer, len(texts), self._exchange.address)
 
 
-def _by_index(answer: Any, count: int, address: ServerAddress) -> list[float]:
+def _parse_scores(answer: Any, count: int, address: ServerAddress) -> list[float]:
     """Return the scores in the order of the texts in the request. Raises ServerError unless each text has a score."""
     results: Any = answer.get("results", answer.get("data")) if isinstance(answer, dict) else answer
     scores: dict[int, float] = {}

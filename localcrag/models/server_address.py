@@ -16,12 +16,10 @@ from pathlib import Path
 
 import httpx
 
-from localcrag.privacy import guard
-from localcrag.privacy.addresses import format_address, is_number, is_private, is_this_computer
+from localcrag.privacy import addresses, guard
 from localcrag.privacy.private_folder import write_private
 from localcrag.records.errors import ServerError, SettingsError
 
-MAX_PORT = 65_535
 EXAMPLE = "http://127.0.0.1:8080"
 """Example address for messages."""
 API = "/v1"
@@ -58,14 +56,14 @@ class ServerAddress:
     @property
     def at(self) -> str:
         """Return host and port as text; the user's approval and the API key are tied to them."""
-        return format_address(*self.place)
+        return addresses.format_address(*self.place)
 
     @property
     def here(self) -> bool:
         """Return whether the server is on this computer, without a DNS query."""
-        return is_this_computer(self.url.host)
+        return addresses.is_this_computer(self.url.host)
 
-    def of(self, model: str) -> ServerAddress:
+    def with_model(self, model: str) -> ServerAddress:
         """Return the address of one of the server's models. Raises ServerError if the model runs elsewhere."""
         if CLOUD_MODEL.search(model):
             raise ServerError(
@@ -88,26 +86,16 @@ def parse_server(text: str) -> ServerAddress:
     """
     before, _, model = text.strip().partition("#")
     try:
-        url = httpx.URL(before)
-        url.host.encode("idna")
-    except (httpx.InvalidURL, UnicodeError):
-        # Not chained: httpx quotes the invalid part, which may be a password.
-        raise _refused(before, "is not a valid address") from None
-    if url.scheme not in {"http", "https"}:
-        raise _refused(before, "does not begin with http:// or https://")
-    if not url.host:
-        raise _refused(before, "does not name a computer")
-    if url.port is not None and not 0 < url.port <= MAX_PORT:
-        raise _refused(before, f"has a port that is not between 1 and {MAX_PORT}")
-    if url.query:
-        raise _refused(before, "has something after a “?”; enter only the part before it")
+        url = addresses.parse_web_address(before)
+    except ValueError as error:
+        raise _refused(before, str(error)) from None
     if url.userinfo:
         raise _refused(before, "contains a password, which messages would show; enter an API key separately")
     path = url.path.rstrip("/").removesuffix("/chat/completions").removesuffix("/models")
     address = ServerAddress(url.copy_with(path=path or API))
-    if is_number(url.host) and not address.here and not _is_private_number(url.host):
+    if addresses.is_number(url.host) and not address.here and not _is_private_number(url.host):
         raise ServerError(outside_private_network(address))
-    return address.of(model) if model else address
+    return address.with_model(model) if model else address
 
 
 def outside_private_network(address: ServerAddress) -> str:
@@ -120,15 +108,14 @@ def outside_private_network(address: ServerAddress) -> str:
 
 def _is_private_number(host: str) -> bool:
     try:
-        return is_private(host)
+        return addresses.is_private(host)
     except ValueError:
         # An IP address in another notation, such as 134744072, is refused: nobody writes a private address like that.
         return False
 
 
 def _refused(text: str, what: str) -> ServerError:
-    scheme, separator, rest = text.partition("?")[0].rpartition("://")
-    written = scheme + separator + rest.rpartition("@")[2]
+    written = addresses.without_password(text.partition("?")[0])
     return ServerError(f"The model server's address “{written}” {what}. Give one such as {EXAMPLE}.")
 
 

@@ -328,23 +328,19 @@ def list_models(exchange: Exchange, *, seconds: float = 10.0) -> tuple[ServedMod
 
 def context_window(exchange: Exchange, model: ServedModel) -> int | None:
     """Return a model's context window in tokens, from each program's own API; None if the server does not report it."""
-    address = exchange.address
     try:
         match model.program:
             case Program.LLAMA_SERVER:
-                text = exchange.ask(address.sibling("/props"))["default_generation_settings"]["n_ctx"]
+                window = exchange.ask(exchange.address.sibling("/props"))["default_generation_settings"]["n_ctx"]
             case Program.OLLAMA:
-                text = _find_entry(exchange.ask(address.sibling("/api/ps"))["models"], "name", model.id)[
-                    "context_length"
-                ]
+                window = _find_entry(exchange, "/api/ps", "models", "name", model)["context_length"]
             case Program.LM_STUDIO:
-                one = _find_entry(exchange.ask(address.sibling("/api/v0/models"))["data"], "id", model.id)
-                text = one["loaded_context_length"]
+                window = _find_entry(exchange, "/api/v0/models", "data", "id", model)["loaded_context_length"]
             case _:
-                text = model.window
+                window = model.window
     except (ServerError, KeyError, TypeError, ValueError, StopIteration):
-        text = model.window
-    return text if isinstance(text, int) and text > 0 else None
+        window = model.window
+    return window if isinstance(window, int) and window > 0 else None
 
 
 def count_tokens(exchange: Exchange, model: ServedModel, messages: Sequence[Message]) -> int | None:
@@ -390,9 +386,11 @@ def as_json(messages: Sequence[Message]) -> list[dict[str, str]]:
 def _parse_model(entry: dict[str, Any]) -> ServedModel:
     program = _OWNED_BY.get(str(entry.get("owned_by")), Program.OTHER_PROGRAM)
     meta = entry.get("meta") if isinstance(entry.get("meta"), dict) else {}
-    text = entry.get("max_model_len") or (meta or {}).get("n_ctx")
-    return ServedModel(entry["id"], program, text if isinstance(text, int) else None)
+    window = entry.get("max_model_len") or (meta or {}).get("n_ctx")
+    return ServedModel(entry["id"], program, window if isinstance(window, int) else None)
 
 
-def _find_entry(entries: Any, key: str, value: str) -> dict[str, Any]:
-    return next(entry for entry in entries if entry[key] in (value, f"{value}:latest"))
+def _find_entry(exchange: Exchange, path: str, field: str, key: str, model: ServedModel) -> dict[str, Any]:
+    """Return the entry for a model in the list that a server returns in a field."""
+    entries = exchange.ask(exchange.address.sibling(path))[field]
+    return next(entry for entry in entries if entry[key] in (model.id, f"{model.id}:latest"))

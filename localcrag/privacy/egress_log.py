@@ -75,7 +75,7 @@ class EgressAttempt:
     id: str = field(default_factory=lambda: os.urandom(8).hex())
 
     @classmethod
-    def of(cls, fields: Mapping[str, Any]) -> Self:
+    def from_fields(cls, fields: Mapping[str, Any]) -> Self:
         """Return the attempt with these fields. Raises ValueError, TypeError and KeyError."""
         kind, purpose = Kind(fields["kind"]), Purpose(fields["purpose"])
         return cls(**{**fields, "kind": kind, "purpose": purpose, "allowed": bool(fields["allowed"])})
@@ -188,7 +188,7 @@ def _read(path: Path) -> Iterator[EgressAttempt]:
     for line in text.splitlines():
         # Skip a line that was cut off by a full disk.
         with suppress(ValueError, TypeError, KeyError):
-            yield EgressAttempt.of(json.loads(line))
+            yield EgressAttempt.from_fields(json.loads(line))
 
 
 def call_origin() -> str:

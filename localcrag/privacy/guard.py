@@ -197,7 +197,7 @@ def _check_program(file: str | bytes, arguments: Any = (), environment: Any = No
         return
     words = [os.fsdecode(one) for one in arguments] if isinstance(arguments, list | tuple) else []
     label_is_program = bool(words) and program in ("", words[0])
-    ours = _is_our_own(words) and _keeps_the_guard(words, environment)
+    ours = _runs_localcrag(words) and _stays_guarded(words, environment)
     if label_is_program and (ours or (words in HARMLESS and _has_our_path(environment))):
         return
     name = Path(program or (words[0] if words else "a program")).name
@@ -209,7 +209,7 @@ def _has_our_path(environment: Any) -> bool:
     return environment is None or _as_text(environment).get("PATH") == os.environ.get("PATH")
 
 
-def _keeps_the_guard(words: list[str], environment: Any) -> bool:
+def _stays_guarded(words: list[str], environment: Any) -> bool:
     """Return whether a localcrag program will be guarded: commands install the guard, other modules need GUARDED."""
     is_a_command = words[1:3] == ["-m", OWN_MODULE] or words[1] != "-m"
     return is_a_command or environment is None or GUARDED in _as_text(environment)
@@ -221,7 +221,7 @@ def _as_text(environment: Any) -> dict[str, str]:
     return {os.fsdecode(name): os.fsdecode(value) for name, value in given.items()}
 
 
-def _is_our_own(words: list[str]) -> bool:
+def _runs_localcrag(words: list[str]) -> bool:
     """Return whether a command runs localcrag with this Python, so that the guard can be installed there, too."""
     if len(words) < 2 or words[0] != sys.executable:
         return False
@@ -268,11 +268,11 @@ def _hook(
     event: str,
     arguments: tuple[Any, ...],
     # Bound as a default: the hook is still called at exit, when the module's global names are gone.
-    looked_at: dict[str, Callable[[tuple[Any, ...]], None]] = _CHECKS,
+    checks: dict[str, Callable[[tuple[Any, ...]], None]] = _CHECKS,
 ) -> None:
-    look = looked_at.get(event)
-    if look is not None:
-        look(arguments)
+    check = checks.get(event)
+    if check is not None:
+        check(arguments)
 
 
 def _check_names_first(method: str) -> None:
@@ -280,14 +280,14 @@ def _check_names_first(method: str) -> None:
     original = getattr(socket.socket, method)
 
     @functools.wraps(original)
-    def looked_at(its_socket: socket.socket, *arguments: Any) -> Any:
+    def checked(its_socket: socket.socket, *arguments: Any) -> Any:
         address = arguments[-1] if arguments else None
         is_internet = its_socket.family in (socket.AF_INET, socket.AF_INET6)
         if is_internet and isinstance(address, tuple) and address and isinstance(address[0], str | bytes | bytearray):
             _check_lookup(address)
         return original(its_socket, *arguments)
 
-    setattr(socket.socket, method, looked_at)
+    setattr(socket.socket, method, checked)
 
 
 _first = threading.Lock()

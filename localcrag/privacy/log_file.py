@@ -38,7 +38,7 @@ class _NoMessages(logging.Formatter):
         return kinds_and_places(ei[1])
 
 
-def keep_in(data_dir: Path) -> Path:
+def log_to_file(data_dir: Path) -> Path:
     """Write what localcrag logs from now on to the log file of a data folder, and return its path.
 
     Exceptions that end a thread are logged, too. A second call for the same folder changes nothing; one for another
@@ -59,11 +59,11 @@ def keep_in(data_dir: Path) -> Path:
     handler.setFormatter(_NoMessages("%(asctime)s %(levelname)s %(process)d %(threadName)s %(name)s: %(message)s"))
     _log.addHandler(handler)
     _log.setLevel(logging.INFO)
-    threading.excepthook = _log_and_pass_on
+    threading.excepthook = _log_thread_error
     return path
 
 
-def _log_and_pass_on(ended: threading.ExceptHookArgs) -> None:
+def _log_thread_error(ended: threading.ExceptHookArgs) -> None:
     """Log the exception that ended a thread, then call the previous exception hook."""
     if ended.exc_value is not None:
         _log.error("a thread ended with an error", exc_info=ended.exc_value)

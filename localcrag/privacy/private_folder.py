@@ -41,7 +41,7 @@ def keep_private(data_dir: Path) -> None:
         raise SettingsError(
             f"The data folder {data_dir} cannot be created: {error.strerror or error}. Choose another with --data-dir."
         ) from error
-    for path in _own_paths(data_dir):
+    for path in _localcrag_paths(data_dir):
         _close(path)
 
 
@@ -102,11 +102,11 @@ def write_private(path: Path, text: str) -> None:
 
 def exposed_files(data_dir: Path) -> list[Path]:
     """Return localcrag's files and folders in a data folder that other users can access."""
-    return [] if os.name == "nt" else [path for path in _own_paths(data_dir) if _mode(path) & OTHERS]
+    return [] if os.name == "nt" else [path for path in _localcrag_paths(data_dir) if _mode(path) & OTHERS]
 
 
-def _own_paths(data_dir: Path) -> Iterator[Path]:
-    if all(_is_own(path) for path in data_dir.iterdir()):
+def _localcrag_paths(data_dir: Path) -> Iterator[Path]:
+    if all(_is_localcrags(path) for path in data_dir.iterdir()):
         yield data_dir
     for pattern in OWN_FILES:
         yield from data_dir.glob(pattern)
@@ -117,7 +117,7 @@ def _own_paths(data_dir: Path) -> Iterator[Path]:
             yield from folder.rglob("*")
 
 
-def _is_own(path: Path) -> bool:
+def _is_localcrags(path: Path) -> bool:
     return path.name in OWN_FOLDERS or any(path.match(pattern) for pattern in OWN_FILES)
 
 

@@ -48,14 +48,6 @@ KINDS = {
     "image/webp": "WebP",
 }
 """Names of the kinds of documents, by media type."""
-SHEETS = (
-    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
-    "application/vnd.ms-excel",
-    "application/vnd.oasis.opendocument.spreadsheet",
-    "text/csv",
-    "text/tab-separated-values",
-)
-"""Media types of spreadsheets."""
 
 
 def kind_name(media_type: str) -> str:

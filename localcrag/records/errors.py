@@ -54,7 +54,19 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pydantic import ValidationError
+
     from localcrag.records.ingest import IngestResult
+
+
+def describe_problems(error: ValidationError) -> str:
+    """Return what is wrong with data that pydantic refused, each problem after the name of its field."""
+    problems = []
+    for problem in error.errors():
+        where = ".".join(str(part) for part in problem["loc"])
+        what = problem["msg"].removeprefix("Value error, ")
+        problems.append(f"{where}: {what}" if where else what)
+    return "; ".join(problems)
 
 
 class LocalcragError(Exception):

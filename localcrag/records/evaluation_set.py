@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, StringConstraints, ValidationError, model_validator
 
-from localcrag.records.errors import EvaluationSetError
+from localcrag.records.errors import EvaluationSetError, describe_problems
 from localcrag.records.run import Turn, WebResult
 from localcrag.text.places import is_hidden
 
@@ -177,7 +177,7 @@ def read(folder: Path) -> EvaluationSet:
         try:
             line = _Line.model_validate_json(text)
         except ValidationError as error:
-            problems.append(f"line {number}: {_explain(error)}")
+            problems.append(f"line {number}: {describe_problems(error)}")
             continue
         name = line.id or str(number)
         if name in seen:
@@ -230,15 +230,6 @@ def _question(name: str, line: _Line) -> Question:
         follows=line.follows or "",
         tags=tuple(line.tags),
     )
-
-
-def _explain(error: ValidationError) -> str:
-    problems = []
-    for problem in error.errors():
-        where = ".".join(str(part) for part in problem["loc"])
-        what = problem["msg"].removeprefix("Value error, ")
-        problems.append(f"{where}: {what}" if where else what)
-    return "; ".join(problems)
 
 
 def _digest(folder: Path, files: Sequence[Path]) -> str:

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from localcrag.records.documents import Chunk, Document, ScannedPage
 from localcrag.records.ingest import OriginalFile
-from localcrag.records.passages import Thresholds
 from localcrag.records.run import Message, Run, WebAnswer
+from localcrag.records.thresholds import FittedCalibration
 from localcrag.text.sentences import Span
 
 Vectors = NDArray[np.float32]
@@ -44,22 +44,6 @@ class Embedder(Protocol):
         """Return each text's length in the model's tokens, without special tokens."""
 
 
-class Calibration(Protocol):
-    """Map a scorer's raw output to probabilities; a calibration belongs to one scorer model and is stored with it."""
-
-    @property
-    def thresholds(self) -> Thresholds:
-        """The default thresholds for this calibration."""
-
-    @property
-    def fitted(self) -> bool:
-        """False for the fallback of a scorer that has no calibration of its own."""
-
-    def passages(self, logits: Vectors, cosines: Vectors, overlaps: Vectors) -> Vectors: ...
-
-    def strips(self, logits: Vectors, passage_relevances: Vectors) -> Vectors: ...
-
-
 class Scorer(Protocol):
     """A cross-encoder, which scores texts against a question."""
 
@@ -67,28 +51,38 @@ class Scorer(Protocol):
     def name(self) -> str: ...
 
     @property
-    def calibration(self) -> Calibration: ...
+    def calibration(self) -> FittedCalibration: ...
 
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return one raw logit per text, shape (len(texts),), computed in one batch."""
 
     def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
-        """Return for each text one raw logit per strip, shape (strips,), as input to `Calibration.strips`.
+        """Return for each text one raw logit per strip, shape (strips,), as input to `FittedCalibration.strips`.
 
         Strips are spans of their text, so that a scorer can take the surrounding text into account.
         """
 
 
+@dataclass(slots=True)
+class TokenUsage:
+    """Numbers of tokens of an answer and its prompt; `cached_tokens` of the prompt did not have to be read again.
+
+    `estimated`: the numbers are estimates because the tokens were not counted.
+    """
+
+    prompt_tokens: int
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    estimated: bool = False
+
+
 class TokenStream(Protocol):
-    """An answer being generated. Closing it stops the model; the counts are final once it is exhausted or closed.
+    """An answer being generated. Closing it stops the model; the usage is final once it is exhausted or closed.
 
     A piece may be empty. It shows that the model is still working, and gives the caller a chance to stop it.
     """
 
-    prompt_tokens: int
-    completion_tokens: int
-    estimated: bool
-    """Whether the numbers of tokens are estimates because they were not counted."""
+    usage: TokenUsage
 
     def __iter__(self) -> Iterator[str]: ...
 

@@ -21,11 +21,12 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localcrag.records.enums import Policy, Preset, WebMode
 from localcrag.records.passages import Thresholds
-from localcrag.records.protocols import Vectors
 
+Vectors = NDArray[np.float32]
 REFERENCE = Thresholds(upper=0.7, lower=0.3, strip=0.5)
 """Thresholds that define the scale of the presets."""
 LOWEST_STRIP = 0.1

@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
@@ -16,8 +16,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from localcrag.records import wording
 from localcrag.records.errors import LabelError
 from localcrag.records.evaluation_set import AnswerLocation, Question, dump
-from localcrag.records.passages import Evidence, GradedPassage, Source, cited
-from localcrag.records.run import Chat, ChatTurn, Computation, Run, StepCost, TurnState
+from localcrag.records.passages import Evidence, Source, cited
+from localcrag.records.run import Chat, ChatTurn, Run, TurnState
 from localcrag.runs.labels import Circumstances, Label, LabelKind
 from localcrag.runs.recording import describe_grader, describe_reading, describe_scope, describe_totals, totals
 from localcrag.text.sanitize import escape_markdown, escape_markdown_line
@@ -36,6 +36,12 @@ def template_environment(package: str, extensions: Sequence[str] = ()) -> Enviro
 
 
 TEMPLATES = template_environment("localcrag.runs")
+TEMPLATES.filters |= {
+    "markdown": escape_markdown,
+    "text": lambda text: escape_markdown(one_line(text)),
+    "line": lambda text: escape_markdown_line(one_line(text)),
+    "decimals": format_decimals,
+}
 UNANSWERED = {TurnState.ASKED: "Not answered yet.", TurnState.STOPPED: "Stopped.", TurnState.FAILED: "Failed."}
 
 
@@ -82,7 +88,7 @@ def export(chat: Chat, turns: Sequence[ChatTurn], runs: Mapping[str, Run], form:
     read = [_exported(turn, runs.get(turn.run_id or "")) for turn in turns]
     match form:
         case ExportForm.MARKDOWN:
-            return _markdown(chat, read)
+            return TEMPLATES.get_template("chat.md").render(chat=chat, turns=read).rstrip("\n") + "\n"
         case ExportForm.JSON:
             return _json(chat, read)
         case ExportForm.HTML:
@@ -115,23 +121,6 @@ def describe_run(run: Run) -> list[str]:
     if run.computation:
         lines.append(_("computed by the app: %(what)s", what=wording.computation_in_words(run.computation)))
     return lines
-
-
-def _markdown(chat: Chat, turns: Sequence[ExportedTurn]) -> str:
-    parts = [
-        f"# {escape_markdown_line(chat.title)}",
-        f"{chat.created_at[:10]}, collection {escape_markdown_line(chat.collection)}",
-    ]
-    for one in turns:
-        parts += [f"## {escape_markdown_line(one_line(one.turn.question))}", escape_markdown(one.answer)]
-        parts += [f"*{escape_markdown_line(one_line(line))}*" for line in one.about]
-        lines = [
-            f"- \\[{source.n}\\] {escape_markdown_line(source.place)}: “{escape_markdown_line(source.text)}”"
-            for source in one.sources
-        ]
-        if lines:
-            parts.append("\n".join(lines))
-    return "\n\n".join(parts) + "\n"
 
 
 def _json(chat: Chat, turns: Sequence[ExportedTurn]) -> str:
@@ -292,140 +281,16 @@ PASSAGE_CHARACTERS = 200
 
 def markdown(run: Run) -> str:
     """Return the report of a run: question, action, answer, computation, passages, sentences, web, warnings, steps."""
-    parts = [
-        f"# {_text(run.question)}",
-        _head(run),
-        f"## Answer\n\n{escape_markdown(run.answer) or 'None.'}",
-        _computation(run.computation) if run.computation else "",
-        _sources(run),
-        _support(run),
-        "## Totals\n\n" + _items(describe_totals(totals(run))),
-        _passages(run),
-        _strips(run),
-        _web(run),
-        "## Warnings\n\n" + _items([_text(warning) for warning in run.warnings]) if run.warnings else "",
-        _steps(run.steps),
-    ]
-    return "\n\n".join(part for part in parts if part) + "\n"
-
-
-def _head(run: Run) -> str:
-    limits = run.thresholds
-    lines = [
-        f"run {run.run_id}, {run.created_at}, collection {_text(run.collection)}",
-        f"action **{run.action or 'none'}**: {_text(run.rule)}",
-        f"preset {run.preset}, policy {run.policy}, graded by {_text(describe_grader(run))}",
-        "incorrect below {}, correct from {} on, sentences from {} on".format(
-            *map(format_decimals, (limits.lower, limits.upper, limits.strip))
-        ),
-        "models: " + ", ".join(f"{role} {_text(name)}" for role, name in run.models.items()),
-    ]
-    if run.standalone_question != run.question:
-        lines.insert(0, f"understood as: {_text(run.standalone_question)}")
-    lines += [_text(line) for line in (describe_reading(run), describe_scope(run)) if line]
-    for first, second in itertools.pairwise(run.attempts):
-        lines.append(f"First search: {first.action} ({_text(first.rule)}). Searched again for: {_text(second.query)}")
-    if run.replays:
-        lines.append(f"a replay of {run.replays}")
-    if run.without_answer:
-        lines.append("no answer was made up")
-    if run.stopped:
-        lines.append("stopped before its end")
-    return _items(lines)
-
-
-def _computation(done: Computation) -> str:
-    lines = [f"table: {_text(done.table or done.title or done.document)}, {_text(done.document)}"]
-    if done.pages:
-        lines.append("pages: " + ", ".join(map(str, done.pages)))
-    lines.append(f"operation: {_text(wording.operation_in_words(done))}")
-    lines += [f"where: {_text(condition)}" for condition in done.filters]
-    lines.append(f"result: {_text(wording.result_in_words(done))}")
-    lines.append(f"over {done.row_count} of {wording.rows_in_words(done.total_rows)}")
-    lines += map(_text, [*wording.left_out_in_words(done), *done.notes])
-    groups = [[_text(group.name), _text(group.result), str(group.rows)] for group in done.groups]
-    rows = [[_text(cell) for cell in row.cells] for row in done.rows]
-    more = done.row_count - len(done.rows)
-    parts = [
-        "## Computed from a table\n\n" + _items(lines),
-        _table("Results of the table", [_text(name) for name in wording.groups_header(done)], groups),
-        _table("Rows counted", [_text(name) for name in done.header], rows),
-        f"And {more} more, which the run does not keep." if more > 0 else "",
-    ]
-    return "\n\n".join(part for part in parts if part)
-
-
-def _sources(run: Run) -> str:
-    named = {source.id: source for source in run.sources}
-    lines = [
-        f"- \\[{piece.n}\\] {_text(named[piece.source].place(piece.rows))}: “{_text(piece.text)}”"
-        for piece in cited(run.answer, run.evidence)
-    ]
-    return "### Sources\n\n" + "\n".join(lines) if lines else ""
-
-
-def _support(run: Run) -> str:
-    rows = [
-        [_text(support.sentence), support.backing, "yes" if support.shown else "removed", _text(support.why)]
-        for support in run.support
-    ]
-    return _table("Sentences of the answer", ["sentence", "supported by the evidence", "shown", "why not"], rows)
-
-
-def _passages(run: Run) -> str:
-    rows = [
-        [_text(passage.place), f"{passage.relevance:.2f}", passage.grade, _reason(passage, run),
-         _text(passage.text[:PASSAGE_CHARACTERS])]
-        for passage in sorted(run.passages, key=lambda passage: -passage.relevance)
-    ]  # fmt: skip
-    return _table("Passages", ["from", "relevance", "grade", "because", "text"], rows)
-
-
-def _reason(passage: GradedPassage, run: Run) -> str:
-    reason = wording.compare_with_thresholds(passage.relevance, run.thresholds) if passage.scored else "not scored"
-    return f"{reason}; {_text(passage.reason)}" if passage.reason else reason
-
-
-def _strips(run: Run) -> str:
-    def listed(kept: bool) -> str:
-        chosen = [strip for strip in run.strips if strip.kept is kept]
-        lines = (
-            f"{strip.relevance:.2f} {_text(strip.text)}{f' ({strip.reason})' if strip.reason else ''}"
-            for strip in chosen
-        )
-        return _items(lines) or "None."
-
-    return f"## Sentences kept\n\n{listed(True)}\n\n## Sentences dropped\n\n{listed(False)}" if run.strips else ""
-
-
-def _web(run: Run) -> str:
-    if not run.web.used:
-        return ""
-    lines = [f"asked: {_text(run.web.query or '')}"]
-    lines += [f"{_text(result.title)}, {_text(result.url)}" for result in run.web.results]
-    if run.web.error:
-        lines.append(f"failed: {_text(run.web.error)}")
-    return "## Web\n\n" + _items(lines)
-
-
-def _steps(steps: Sequence[StepCost]) -> str:
-    rows = [
-        [step.name, f"{step.seconds:.2f}", str(step.llm_calls), str(step.prompt_tokens), str(step.completion_tokens)]
-        for step in steps
-    ]
-    return _table("Steps", ["step", "seconds", "model calls", "prompt tokens", "written tokens"], rows)
-
-
-def _table(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    if not rows:
-        return ""
-    lines = [headings, ["---"] * len(headings), *rows]
-    return f"## {title}\n\n" + "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-def _items(lines: Iterable[str]) -> str:
-    return "\n".join(f"- {line}" for line in lines)
-
-
-def _text(text: str) -> str:
-    return escape_markdown(one_line(text))
+    text = TEMPLATES.get_template("run.md").render(
+        run=run,
+        grader=describe_grader(run),
+        notes=[line for line in (describe_reading(run), describe_scope(run)) if line],
+        searches=itertools.pairwise(run.attempts),
+        cited=cited(run.answer, run.evidence),
+        sources={source.id: source for source in run.sources},
+        totals=describe_totals(totals(run)),
+        passages=sorted(run.passages, key=lambda passage: -passage.relevance),
+        most_characters=PASSAGE_CHARACTERS,
+        wording=wording,
+    )
+    return text.rstrip("\n") + "\n"

@@ -168,8 +168,10 @@ def _place(one: Passage | Source, place: str, section: str | None) -> SourcePlac
 
 def format_passages(found: Sequence[FoundPassage]) -> str:
     """Return passages with place, id and relevance, as text for a model."""
+    shown = ["unknown" if one["relevance"] is None else f"{one['relevance']:.2f}" for one in found]
     return "\n\n".join(
-        f"{one['place']} ({one['id']}, relevance {_shown(one['relevance'])}):\n{one['text']}" for one in found
+        f"{one['place']} ({one['id']}, relevance {relevance}):\n{one['text']}"
+        for one, relevance in zip(found, shown, strict=True)
     )
 
 
@@ -186,10 +188,6 @@ def web_notes(run: Run) -> list[str]:
     """Return a list with a sentence on why the web was not searched; empty if no reason is recorded."""
     why = _web(run)["not_asked"]
     return [_("The web was not searched, because %(why)s.", why=why)] if why else []
-
-
-def _shown(relevance: float | None) -> str:
-    return "unknown" if relevance is None else f"{relevance:.2f}"
 
 
 def _cited(piece: Evidence, source: Source) -> Citation:

@@ -12,13 +12,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from typing import Any
 
 from localcrag.crag.answer import layout
 from localcrag.crag.refine.refine import MAX_BEST_STRIPS
 from localcrag.records.enums import Action, Origin, ScorerKind
 from localcrag.records.errors import LabelError
 from localcrag.records.evaluation_set import AnswerLocation, Question
-from localcrag.records.passages import Evidence, GradedPassage, cited, without_citations
+from localcrag.records.passages import Evidence, cited, without_citations
 from localcrag.records.run import Run, Support
 from localcrag.text.translation import whole_number
 from localcrag.text.words import one_line
@@ -71,7 +72,7 @@ def with_answers(case: Question, answers: Sequence[str]) -> Question:
 
 def supporting_strips(run: Run, support: Support) -> tuple[str, ...]:
     """Return the kept strips of the evidence that a sentence cites, most relevant first."""
-    return _strips_of(run, [piece for piece in run.evidence if piece.n in support.citations])
+    return _strips_in_evidence(run, [piece for piece in run.evidence if piece.n in support.citations])
 
 
 def _accepted(run: Run) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
@@ -79,7 +80,7 @@ def _accepted(run: Run) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
     shown = cited(run.answer, run.evidence)
     backed = [support for support in run.support if support.shown and support.supported]
     # In a contradiction both sides are quoted, so neither is the answer.
-    strips = () if run.conflicts else _strips_of(run, shown)
+    strips = () if run.conflicts else _strips_in_evidence(run, shown)
     quoted = [strip for strip in strips if run.answered and layout.strip_markdown(strip) in run.answer]
     quoted = quoted[:MAX_BEST_STRIPS]
     # If a sentence already says the best strip, the quotation below it only shows where that is from.
@@ -95,7 +96,7 @@ def _accepted(run: Run) -> tuple[tuple[str, ...], tuple[Evidence, ...]]:
     return tuple(sorted(dict.fromkeys(map(one_line, found)), key=len)), tuple(pieces)
 
 
-def _strips_of(run: Run, pieces: Sequence[Evidence]) -> tuple[str, ...]:
+def _strips_in_evidence(run: Run, pieces: Sequence[Evidence]) -> tuple[str, ...]:
     strips = [
         strip
         for strip in run.strips
@@ -173,32 +174,44 @@ class Label:
 
 def make_label(run: Run, kind: LabelKind, target: str, good: bool) -> Label:
     """Return a label for the part of the run that `target` names. Raises LabelError if the run has no such part."""
-    if kind is LabelKind.ANSWER:
-        return _label_answer(run, good)
-    return _label_passage(run, target, good) if kind is LabelKind.PASSAGE else _label_sentence(run, target, good)
+    describe = {LabelKind.ANSWER: _answer, LabelKind.PASSAGE: _passage, LabelKind.SENTENCE: _sentence}[kind]
+    return Label(
+        run_id=run.run_id,
+        kind=kind,
+        good=good,
+        labelled_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        collection=run.collection,
+        question=run.standalone_question,
+        scorer=run.models.get("llm" if run.scorer is ScorerKind.LLM else "relevance", ""),
+        scorer_kind=run.scorer,
+        **describe(run, target),
+    )
 
 
-def _label_answer(run: Run, good: bool) -> Label:
+_PASSAGE_FIELDS = ("origin", "document", "page", "url", "cosine", "overlap")
+"""Fields that a label copies from the passage that it is about."""
+
+
+def _answer(run: Run, _target: str) -> dict[str, Any]:
     if run.action is None or not run.answer:
         raise LabelError(f"The run {run.run_id} has no answer: it was stopped too early. Ask the question again.")
     documents = dict.fromkeys(passage.document for passage in run.passages if passage.document)
     passages = tuple(passage.id for passage in run.passages)
     circumstances = Circumstances(propose_question(run), passages, tuple(documents))
-    label = _label(run, LabelKind.ANSWER, "", good, run.answer)
-    return dataclasses.replace(label, relevance=run.max_relevance, circumstances=circumstances)
+    return {"target": "", "text": run.answer, "relevance": run.max_relevance, "circumstances": circumstances}
 
 
-def _label_passage(run: Run, target: str, good: bool) -> Label:
+def _passage(run: Run, target: str) -> dict[str, Any]:
     passage = next((passage for passage in run.passages if passage.id == target), None)
     if passage is None:
         raise LabelError(
             f"The run {run.run_id} has no passage “{target}”. `localcrag runs show {run.run_id} --json` has their ids."
         )
-    label = _label(run, LabelKind.PASSAGE, target, good, passage.text, passage=passage)
-    return dataclasses.replace(label, logit=passage.logit, relevance=passage.relevance) if passage.scored else label
+    copied = (*_PASSAGE_FIELDS, "text", *(("logit", "relevance") if passage.scored else ()))
+    return {"target": target, **{name: getattr(passage, name) for name in copied}}
 
 
-def _label_sentence(run: Run, target: str, good: bool) -> Label:
+def _sentence(run: Run, target: str) -> dict[str, Any]:
     number = whole_number(target) or 0
     if not 1 <= number <= len(run.support):
         there = f"has sentences 1 to {len(run.support)}" if run.support else "has no checked sentences"
@@ -207,34 +220,13 @@ def _label_sentence(run: Run, target: str, good: bool) -> Label:
     piece = next((piece for piece in run.evidence if piece.n in support.citations), None)
     passage = next((passage for passage in run.passages if piece and passage.id == piece.passage), None)
     behind = supporting_strips(run, support)
-    label = _label(run, LabelKind.SENTENCE, str(number), good, without_citations(support.sentence), passage=passage)
-    label = dataclasses.replace(label, evidence=behind[0] if behind else piece.text if piece else None)
-    if passage is not None and not passage.scored:
-        return label
-    logit = next((strip.logit for strip in run.strips if behind and strip.text == behind[0]), None)
-    return dataclasses.replace(label, logit=logit, relevance=support.relevance if piece else None)
-
-
-def _label(
-    run: Run, kind: LabelKind, target: str, good: bool, text: str, *, passage: GradedPassage | None = None
-) -> Label:
-    """Return a label without its scores; it is about `passage`, if it is about any."""
-    label = Label(
-        run_id=run.run_id,
-        kind=kind,
-        target=target,
-        good=good,
-        labelled_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        collection=run.collection,
-        question=run.standalone_question,
-        text=text,
-        scorer=run.models.get("llm" if run.scorer is ScorerKind.LLM else "relevance", ""),
-        scorer_kind=run.scorer,
-    )
-    if passage is None:
-        return label
-    shared = ("origin", "document", "page", "url", "cosine", "overlap")
-    return dataclasses.replace(label, **{name: getattr(passage, name) for name in shared})
+    fields: dict[str, Any] = {name: getattr(passage, name) for name in _PASSAGE_FIELDS} if passage else {}
+    fields |= {"target": str(number), "text": without_citations(support.sentence)}
+    fields["evidence"] = behind[0] if behind else piece.text if piece else None
+    if passage is None or passage.scored:
+        fields["logit"] = next((strip.logit for strip in run.strips if behind and strip.text == behind[0]), None)
+        fields["relevance"] = support.relevance if piece else None
+    return fields
 
 
 @dataclass(frozen=True, slots=True)

@@ -254,20 +254,20 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
             )
         case events.Evaluated(passages, cost, read):
             searched = run.scope and dataclasses.replace(run.scope, read=run.scope.read + read)
-            changed = dataclasses.replace(_with_passages(run, passages), scope=searched)
+            changed = dataclasses.replace(_set_passages(run, passages), scope=searched)
         case events.Decided(query, action, policy, rule, cost):
             attempts = (*run.attempts, RetrievalAttempt(query, action, rule, len(run.passages), run.max_relevance))
             changed = dataclasses.replace(run, action=action, policy=policy, rule=rule, attempts=attempts)
         case events.Computed(computation, rule, passages, strips, evidence, sources, cost):
             changed = dataclasses.replace(run, action=Action.CORRECT, rule=rule, computation=computation)
             changed = dataclasses.replace(changed, strips=strips, evidence=evidence, sources=sources)
-            changed = _with_passages(changed, run.passages + passages)
+            changed = _set_passages(changed, run.passages + passages)
         case events.LookedUp(rule, passages, strips, evidence, sources, cost):
             changed = dataclasses.replace(run, action=Action.CORRECT, rule=rule)
             changed = dataclasses.replace(changed, strips=strips, evidence=evidence, sources=sources)
-            changed = _with_passages(changed, run.passages + passages)
+            changed = _set_passages(changed, run.passages + passages)
         case events.Searched(web, passages, cost):
-            changed = dataclasses.replace(_with_passages(run, run.passages + passages), web=web)
+            changed = dataclasses.replace(_set_passages(run, run.passages + passages), web=web)
         case events.Refined(strips, evidence, sources, cost):
             changed = dataclasses.replace(run, strips=strips, evidence=evidence, sources=sources)
         case events.Reconciled(conflicts, evidence, cost):
@@ -287,7 +287,7 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
     return dataclasses.replace(changed, steps=(*changed.steps, cost))
 
 
-def _with_passages(run: Run, passages: tuple[GradedPassage, ...]) -> Run:
+def _set_passages(run: Run, passages: tuple[GradedPassage, ...]) -> Run:
     relevances = [passage.relevance for passage in passages]
     best, relevant = max(relevances, default=None), sum(relevance >= run.thresholds.lower for relevance in relevances)
     ratio = relevant / len(relevances) if relevances else None

@@ -76,10 +76,10 @@ class RunDifference:
 def compare(before: Run, after: Run) -> RunDifference:
     """Return the differences between two runs. Passages and strips are matched by place and text, not by id."""
     kept_before, kept_after = _kept(before.strips), _kept(after.strips)
-    thresholds = _both(before.thresholds, after.thresholds, "upper", "lower", "strip")
+    thresholds = _attribute_pairs(before.thresholds, after.thresholds, "upper", "lower", "strip")
     models = _paired(before.models, after.models)
     return RunDifference(
-        **_both(before, after, "action", "rule", "standalone_question", "answer", "answered"),
+        **_attribute_pairs(before, after, "action", "rule", "standalone_question", "answer", "answered"),
         web_used=(before.web.used, after.web.used),
         passages=_changed(before.passages, after.passages),
         kept_strips=(len(kept_before), len(kept_after)),
@@ -112,7 +112,9 @@ def describe(difference: RunDifference) -> list[str]:
         lines.append("web: asked → not asked" if difference.web_used[0] else "web: not asked → asked")
     if difference.answer[0] != difference.answer[1]:
         lines += [f"answer before: {difference.answer[0]}", f"answer now: {difference.answer[1]}"]
-    steps = (f"{name} {_s(was)} → {_s(now)}" for name, (was, now) in difference.seconds.items())
+    steps = (
+        f"{name} {_format_seconds(was)} → {_format_seconds(now)}" for name, (was, now) in difference.seconds.items()
+    )
     return [*lines, f"seconds: {', '.join(steps)}"]
 
 
@@ -126,8 +128,8 @@ def _describe_passage(change: PassageChange) -> str:
 
 
 def _changed(before: Sequence[GradedPassage], after: Sequence[GradedPassage]) -> tuple[PassageChange, ...]:
-    had = {(_where(passage), passage.text): passage for passage in before}
-    has = {(_where(passage), passage.text): passage for passage in after}
+    had = {(_passage_place(passage), passage.text): passage for passage in before}
+    has = {(_passage_place(passage), passage.text): passage for passage in after}
     changes = []
     for key, (was, now) in _paired(had, has).items():
         if was and now and was.grade is now.grade and abs(was.relevance - now.relevance) < MIN_RELEVANCE_CHANGE:
@@ -138,7 +140,7 @@ def _changed(before: Sequence[GradedPassage], after: Sequence[GradedPassage]) ->
     return tuple(changes)
 
 
-def _both(before: object, after: object, *names: str) -> dict[str, tuple[Any, Any]]:
+def _attribute_pairs(before: object, after: object, *names: str) -> dict[str, tuple[Any, Any]]:
     """Return the attributes of these names of both objects."""
     return {name: (getattr(before, name), getattr(after, name)) for name in names}
 
@@ -148,7 +150,7 @@ def _paired(before: Mapping[Key, Value], after: Mapping[Key, Value]) -> dict[Key
     return {key: (before.get(key), after.get(key)) for key in dict.fromkeys([*before, *after])}
 
 
-def _where(passage: GradedPassage) -> str:
+def _passage_place(passage: GradedPassage) -> str:
     if passage.document is None:
         return passage.url or passage.id
     return place_name(passage.document, passage.page)
@@ -166,5 +168,5 @@ def _seconds(run: Run) -> dict[str, float]:
     return seconds
 
 
-def _s(seconds: float | None) -> str:
+def _format_seconds(seconds: float | None) -> str:
     return "–" if seconds is None else f"{seconds:.2f}"

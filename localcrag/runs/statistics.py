@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from localcrag.records.enums import Action
@@ -119,14 +119,20 @@ def _share(happened: Sequence[bool]) -> float | None:
 
 def _gaps(runs: Sequence[RunLine]) -> tuple[Gap, ...]:
     """Return the questions whose latest run was not CORRECT; a later CORRECT run fills a gap."""
-    last: dict[tuple[str, str], RunLine] = {}
-    for run in reversed(runs):
-        last.setdefault((run.collection, run.question.casefold()), run)
     return tuple(
-        Gap(run.question, run.collection, run.action, run.run_id, run.created_at)
-        for run in last.values()
-        if run.action is not None and run.action is not Action.CORRECT
+        Gap(last.question, last.collection, last.action, last.run_id, last.created_at)
+        for *_, last in _runs_by_question(runs)
+        if last.action is not None and last.action is not Action.CORRECT
     )
+
+
+def _runs_by_question(runs: Sequence[RunLine]) -> Iterable[list[RunLine]]:
+    """Return the decided runs of each question, oldest first; the question with the newest run comes first."""
+    found: dict[tuple[str, str], list[RunLine]] = {}
+    for run in reversed(runs):
+        if run.action is not None:
+            found.setdefault((run.collection, run.question.casefold()), []).insert(0, run)
+    return found.values()
 
 
 MIN_SAME_COSINE = 0.83
@@ -157,20 +163,16 @@ def open_questions(runs: Sequence[RunLine]) -> list[KnowledgeGap]:
 
     `runs` come oldest first, without replays.
     """
-    runs_by_question = defaultdict(list)
-    for run in runs:
-        if run.action is not None:
-            runs_by_question[run.collection, run.question.casefold()].append(run)
     found = []
-    for own in runs_by_question.values():
-        if own[-1].action is Action.INCORRECT:
+    for own in _runs_by_question(runs):
+        last = own[-1]
+        if last.action is Action.INCORRECT:
             by_web = (run.run_id for run in reversed(own) if run.web_used and not (run.abstained or run.uncertain))
-            last, web = own[-1], next(by_web, None)
+            web = next(by_web, None)
             found.append(
                 KnowledgeGap(last.question, last.collection, last.run_id, last.created_at, len(own), answered_by=web)
             )
-    order = {run.run_id: number for number, run in enumerate(runs)}
-    return sorted(found, key=lambda gap: -order[gap.run_id])
+    return found
 
 
 def group_gaps(questions: Sequence[KnowledgeGap], vectors: Vectors | None = None) -> tuple[KnowledgeGap, ...]:
@@ -192,7 +194,7 @@ def group_gaps(questions: Sequence[KnowledgeGap], vectors: Vectors | None = None
             if cosines is None:
                 same = read[first].content == read[number].content
             else:
-                same = bool(cosines[first, number] >= MIN_SAME_COSINE) and _may_be_same(read[first], read[number])
+                same = bool(cosines[first, number] >= MIN_SAME_COSINE) and _names_agree(read[first], read[number])
             if same:
                 group.append(number)
                 break
@@ -208,7 +210,7 @@ class _Words:
     numbers: set[str]
 
 
-def _may_be_same(one: _Words, other: _Words) -> bool:
+def _names_agree(one: _Words, other: _Words) -> bool:
     """Return whether each question has the names and numbers of the other; names may lack their capital letter."""
     return one.numbers == other.numbers and one.names <= other.content and other.names <= one.content
 

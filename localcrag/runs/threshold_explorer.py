@@ -19,7 +19,7 @@ import numpy as np
 from localcrag.crag.evaluate import apply_policy
 from localcrag.records.enums import Action, Grade, Policy, ScorerKind
 from localcrag.records.passages import Thresholds, grade
-from localcrag.records.protocols import Calibration
+from localcrag.records.thresholds import FittedCalibration
 
 BINS = 20
 """Number of bins of equal width in the histogram."""
@@ -144,7 +144,7 @@ class _Judged(NamedTuple):
 
 
 def past_questions(
-    runs: Iterable[ScoredRun], *, scorer: ScorerKind, model: str, calibration: Calibration
+    runs: Iterable[ScoredRun], *, scorer: ScorerKind, model: str, calibration: FittedCalibration
 ) -> tuple[list[PastQuestion], dict[ExclusionReason, int]]:
     """Return the latest run of each comparable question, oldest first, and the number of other runs by reason.
 
@@ -162,17 +162,17 @@ def past_questions(
         if why is not None:
             left_out[why] = left_out.get(why, 0) + 1
     kept = list(last.values())
-    if scorer is ScorerKind.LLM:
-        return [PastQuestion(run.run_id, run.question, run.relevances) for run in kept], left_out
-    # One call for all runs, because a call for each would take longer than everything else.
-    logits, cosines, overlaps = (
-        np.array([value for run in kept for value in getattr(run, column)], dtype=np.float32)
-        for column in ("logits", "cosines", "overlaps")
-    )
-    relevances = iter(calibration.passages(logits, cosines, overlaps).tolist())
-    return [
-        PastQuestion(run.run_id, run.question, tuple(islice(relevances, len(run.logits)))) for run in kept
-    ], left_out
+    found = [run.relevances for run in kept]
+    if scorer is not ScorerKind.LLM:
+        # One call for all runs, because a call for each would take longer than everything else.
+        logits, cosines, overlaps = (
+            np.array([value for run in kept for value in getattr(run, column)], dtype=np.float32)
+            for column in ("logits", "cosines", "overlaps")
+        )
+        relevances = iter(calibration.passages(logits, cosines, overlaps).tolist())
+        found = [tuple(islice(relevances, len(run.logits))) for run in kept]
+    questions = [PastQuestion(run.run_id, run.question, values) for run, values in zip(kept, found, strict=True)]
+    return questions, left_out
 
 
 class Explorer:

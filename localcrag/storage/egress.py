@@ -73,7 +73,7 @@ class ConnectionLog:
         """Return the last attempts, newest first. Raises StoreError."""
         self.collect()
         rows = self._database.rows("SELECT * FROM egress ORDER BY at DESC, rowid DESC LIMIT ?", count)
-        return [EgressAttempt.of(dict(row)) for row in rows]
+        return [EgressAttempt.from_fields(dict(row)) for row in rows]
 
     def summary(self) -> EgressSummary:
         """Return the numbers of logged connections. Raises StoreError."""

@@ -15,8 +15,9 @@ from localcrag.app.chats import Conversations
 from localcrag.pipeline import answer
 from localcrag.records.enums import Action, StripReason
 from localcrag.records.events import StepStarted
-from localcrag.records.protocols import Calibration, Consent, Scorer, Vectors
+from localcrag.records.protocols import Consent, Scorer, Vectors
 from localcrag.records.run import Chat, Run, Turn, TurnState
+from localcrag.records.thresholds import FittedCalibration
 from localcrag.runs import recording as record
 from localcrag.runs.recording import Recording, unread_passages
 from localcrag.storage.chat_store import ChatStore
@@ -157,7 +158,7 @@ class Portions:
         return self._scorer.name
 
     @property
-    def calibration(self) -> Calibration:
+    def calibration(self) -> FittedCalibration:
         return self._scorer.calibration
 
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:

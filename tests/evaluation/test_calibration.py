@@ -59,7 +59,7 @@ def changes(fitted: Fitted) -> dict[str, tuple[float, float]]:
 
 
 def test_the_coefficients_that_made_the_labels_are_found_and_better_than_others_on_unseen_questions() -> None:
-    fitted = fit_calibration(made(600), strips(), in_force=OFF, criterion=F1)
+    fitted = fit_calibration(made(600), strips(), active=OFF, criterion=F1)
     found = fitted.calibration.passage
     assert [found.logit, found.bias, found.cosine, found.overlap] == pytest.approx([1.0, -2.0, 1.0, 0.5], abs=0.35)
     figures = changes(fitted)
@@ -77,13 +77,13 @@ def test_the_coefficients_that_made_the_labels_are_found_and_better_than_others_
 
 def test_what_is_no_better_than_what_is_in_force_is_called_worse() -> None:
     # Where the truth is in force, a fit to few labels cannot be better on questions that it has not seen.
-    assert fit_calibration(made(30), (), in_force=TRUE, criterion=F1).worse
+    assert fit_calibration(made(30), (), active=TRUE, criterion=F1).worse
 
 
 def test_after_is_of_questions_that_were_not_fitted_on() -> None:
-    first = fit_calibration(made(30), (), in_force=TRUE, criterion=F1)
+    first = fit_calibration(made(30), (), active=TRUE, criterion=F1)
     # In force now is what was fitted to these very labels: that it seems better shows that the other was not.
-    again = fit_calibration(made(30), (), in_force=first.calibration, criterion=F1)
+    again = fit_calibration(made(30), (), active=first.calibration, criterion=F1)
     assert again.calibration.passage == first.calibration.passage
     assert again.changes[0].before < again.changes[0].after == first.changes[0].after
 
@@ -91,8 +91,8 @@ def test_after_is_of_questions_that_were_not_fitted_on() -> None:
 def test_a_passage_from_elsewhere_is_fitted_to_and_decides_nothing() -> None:
     scores = made()
     web = [LabelledScore(score.question, 9.0, 1.0, relevant=False, local=False) for score in scores[::6]]
-    alone = fit_calibration(scores, (), in_force=OFF, criterion=F1)
-    fitted = fit_calibration([*scores, *web], (), in_force=OFF, criterion=F1)
+    alone = fit_calibration(scores, (), active=OFF, criterion=F1)
+    fitted = fit_calibration([*scores, *web], (), active=OFF, criterion=F1)
     assert fitted.calibration.passage != alone.calibration.passage
     # By what is in force, so that only the questions' passages make a difference.
     for name in ("action accuracy", "web rate", "F1 of CORRECT"):
@@ -100,14 +100,14 @@ def test_a_passage_from_elsewhere_is_fitted_to_and_decides_nothing() -> None:
 
 
 def test_without_labelled_strips_theirs_stay_and_it_is_said() -> None:
-    fitted = fit_calibration(made(), strips(20), in_force=OFF, criterion=F1)
+    fitted = fit_calibration(made(), strips(20), active=OFF, criterion=F1)
     assert (fitted.calibration.strip, fitted.calibration.thresholds.strip) == (OFF.strip, OFF.thresholds.strip)
     assert fitted.notes[0] == "What is in force for strips stays: there are too few labelled ones."
 
 
 def test_a_calibration_that_would_turn_the_scores_round_is_refused() -> None:
     with pytest.raises(EvaluationError, match=r"labelled relevant have lower scores .*above 0"):
-        fit_calibration(made(600, sign=-1.0), (), in_force=OFF, criterion=F1)
+        fit_calibration(made(600, sign=-1.0), (), active=OFF, criterion=F1)
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_calibration_that_would_turn_the_scores_round_is_refused() -> None:
 )
 def test_too_few_labels_are_refused_and_it_is_said_what_is_missing(scores: list[LabelledScore], message: str) -> None:
     with pytest.raises(EvaluationError, match=message):
-        fit_calibration(scores, (), in_force=TRUE, criterion=F1)
+        fit_calibration(scores, (), active=TRUE, criterion=F1)
 
 
 BEST = np.array([0.95, 0.9, 0.8, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05])
@@ -176,7 +176,7 @@ def test_the_criteria_are_what_their_formulae_say() -> None:
 def test_a_web_rate_that_cannot_be_reached_is_said() -> None:
     hopeless = [LabelledScore(f"none {number}", -40.0, 0.0, relevant=False) for number in range(5)]
     criterion = Criterion(CriterionKind.WEB_RATE, target=0.0)
-    fitted = fit_calibration([*made(), *hopeless], (), in_force=TRUE, criterion=criterion)
+    fitted = fit_calibration([*made(), *hopeless], (), active=TRUE, criterion=criterion)
     assert fitted.calibration.thresholds.upper == 0.005
     assert any("No threshold brings the web rate down to 0: it is 0.03 at best." in note for note in fitted.notes)
 
@@ -189,7 +189,7 @@ def test_a_criterion_that_makes_no_sense_is_refused(wrong: dict[str, float]) -> 
 
 def test_that_nothing_is_ambiguous_any_more_is_said() -> None:
     cheap = Criterion(CriterionKind.COST, cost=0.01)
-    fitted = fit_calibration(made(), (), in_force=OFF, criterion=cheap)
+    fitted = fit_calibration(made(), (), active=OFF, criterion=cheap)
     limits = fitted.calibration.thresholds
     assert any("no question is AMBIGUOUS" in note for note in fitted.notes) == (limits.lower == limits.upper)
     assert limits.lower == limits.upper

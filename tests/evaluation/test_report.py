@@ -234,6 +234,9 @@ def test_the_html_file_has_its_sections_plots_and_tables(written: tuple[Path, Pa
     ]  # fmt: skip
     assert all(len(section.xpath("./p[@class='says']/text()")) == 1 for section in page.xpath("//section"))
     assert len(page.xpath("//figure//*[local-name() = 'svg']")) == 2
+    words = set(page.xpath("//figure//*[local-name() = 'text']/text()"))
+    assert {"relevance", "share that holds it", "passages", "upper threshold", "share of questions"} <= words
+    assert len(page.xpath("//figure//*[local-name() = 'rect']")) == 10
     assert all(box.xpath("ancestor::div[contains(@class, 'scroll')]") for box in page.xpath("//table"))
     assert not re.search(r"#0000[012][0-9a-f]", written[0].read_text("utf-8"))
 

@@ -197,7 +197,7 @@ def test_a_training_leaves_an_adapter(
 
 def test_what_models_write_from_the_evidence_of_an_evaluation_is_compared(tmp_path: Path) -> None:
     made, path = varied(), tmp_path / "evaluation"
-    results.begin(path, made.about, made.questions)
+    results.begin(path, made)
     with results.open_for_runs(path) as runs:
         for configuration, own in made.runs.items():
             for name, run in own.items():

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from filelock import FileLock
 
-from localcrag.models import download
+from localcrag.models import download, transfers
 from localcrag.models.download import get
 from localcrag.models.files import Library
 from localcrag.privacy import egress_log
@@ -46,6 +46,7 @@ DEADLINE = 60.0  # seconds that a test waits for something that must happen befo
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
+    monkeypatch.setattr(transfers, "RETRY_SECONDS", 0)
     with serve_hub() as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.url)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1,localhost")
@@ -262,7 +263,7 @@ def test_a_wheel_with_other_files_than_the_manifest_says_is_refused_and_removed(
 
 def test_a_broken_connection_is_taken_up_where_it_broke(library: Library, hub: Hub) -> None:
     hub.break_after = [1_000_000, 500_000]
-    get(library, "chat", retry_seconds=0)
+    get(library, "chat")
     assert [asked.range for asked in hub.transfers()] == [None, "bytes=1000000-", "bytes=1500000-"]
     assert library.path("chat", ModelRole.LLM).read_bytes() == LARGE
 
@@ -271,20 +272,20 @@ def test_a_storage_that_cannot_resume_is_read_from_the_start(library: Library, h
     hub.ranges = False
     hub.break_after = [1_000_000]
     seen: list[DownloadProgress] = []
-    get(library, "chat", seen.append, retry_seconds=0)
+    get(library, "chat", seen.append)
     assert library.path("chat", ModelRole.LLM).read_bytes() == LARGE
     assert max(record.done for record in seen) == len(LARGE)
 
 
 def test_a_storage_that_is_busy_is_asked_again(library: Library, hub: Hub) -> None:
     hub.storage_failures = [503, 429]
-    assert get(library, "chat", retry_seconds=0)
+    assert get(library, "chat")
 
 
 def test_a_storage_that_stays_away_ends_in_an_error_that_keeps_what_came(library: Library, hub: Hub) -> None:
     hub.break_after = [1_000_000, 0, 0, 0, 0, 0]
     with pytest.raises(DownloadFailed, match="goes on where it stopped"):
-        get(library, "chat", retry_seconds=0)
+        get(library, "chat")
     assert len(hub.transfers()) == 6
     hub.asked.clear()
     get(library, "chat")

@@ -76,7 +76,7 @@ def test_below_no_cut_every_pair_goes_through_all_layers(tmp_path: Path, relevan
     model = encoder[0].model
     assert head.fits(model)
     with torch.inference_mode():
-        passed, out = head.through(model, inputs), model(**inputs, output_hidden_states=True)
+        passed, out = head.run(model, inputs), model(**inputs, output_hidden_states=True)
     assert passed.whole.all()
     assert passed.logits.numpy() == pytest.approx(out.logits[:, 0].numpy(), abs=1e-5)
     assert passed.states.shape == out.hidden_states[-1].shape

@@ -77,16 +77,16 @@ def test_the_same_messages_get_the_same_answer(llm: LanguageModel) -> None:
 def test_the_tokens_are_counted(llm: LanguageModel) -> None:
     stream = llm.stream(MESSAGES, Decoding(max_tokens=MAX_TOKENS))
     pieces = written_of(stream)
-    assert stream.prompt_tokens == llm.count_tokens(MESSAGES) > 10
-    assert len(pieces) <= stream.completion_tokens <= MAX_TOKENS
-    assert llm.count_tokens([*MESSAGES, Message("user", "And mice?")]) > stream.prompt_tokens
+    assert stream.usage.prompt_tokens == llm.count_tokens(MESSAGES) > 10
+    assert len(pieces) <= stream.usage.completion_tokens <= MAX_TOKENS
+    assert llm.count_tokens([*MESSAGES, Message("user", "And mice?")]) > stream.usage.prompt_tokens
 
 
 @pytest.mark.parametrize("most", [0, 1, 5])
 def test_no_more_tokens_are_written_than_were_allowed(llm: LanguageModel, most: int) -> None:
     stream = llm.stream(MESSAGES, Decoding(max_tokens=most))
     pieces = written_of(stream)
-    assert stream.completion_tokens == most
+    assert stream.usage.completion_tokens == most
     assert len(pieces) <= most
 
 
@@ -104,7 +104,7 @@ def test_a_closed_stream_says_no_more_and_lets_the_next_one_start(llm: LanguageM
     stream.close()
     assert list(pieces) == []
     assert answer.startswith(first)
-    assert 0 < stream.completion_tokens < MAX_TOKENS
+    assert 0 < stream.usage.completion_tokens < MAX_TOKENS
     assert start(lambda: written(llm)).result(DEADLOCK) == answer
     stream.close()
 
@@ -113,7 +113,7 @@ def test_a_stream_closed_before_it_began_says_nothing(llm: LanguageModel) -> Non
     stream = llm.stream(MESSAGES, Decoding(max_tokens=MAX_TOKENS))
     stream.close()
     assert list(stream) == []
-    assert stream.completion_tokens == 0
+    assert stream.usage.completion_tokens == 0
 
 
 def test_a_second_stream_waits_for_the_first_and_then_runs(llm: LanguageModel) -> None:
@@ -137,13 +137,13 @@ def test_a_stream_that_waits_for_its_turn_can_be_closed(llm: LanguageModel) -> N
     second.close()
     first.close()
     assert waiting.result(DEADLOCK) == []
-    assert second.completion_tokens == 0
+    assert second.usage.completion_tokens == 0
 
 
 def test_prompts_are_counted_while_an_answer_is_being_written(llm: LanguageModel) -> None:
     stream = llm.stream(MESSAGES, Decoding(max_tokens=MAX_TOKENS))
     next_of(iter(stream))
-    assert start(lambda: llm.count_tokens(MESSAGES)).result(DEADLOCK) == stream.prompt_tokens
+    assert start(lambda: llm.count_tokens(MESSAGES)).result(DEADLOCK) == stream.usage.prompt_tokens
     stream.close()
 
 

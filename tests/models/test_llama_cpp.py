@@ -71,7 +71,7 @@ def test_tokens_that_only_together_make_a_character_are_all_counted(llama: Llama
     stream = llama.stream(MESSAGES, Decoding(max_tokens=20))
     pieces = list(stream)
     assert len(pieces) < 20
-    assert stream.completion_tokens == 20
+    assert stream.usage.completion_tokens == 20
 
 
 def test_a_stream_that_nobody_holds_any_more_gives_up_its_turn_at_once(llama: LlamaCpp) -> None:
@@ -97,7 +97,7 @@ def test_closing_from_another_thread_stops_a_model_that_is_writing(llama: LlamaC
     assert begun.wait(DEADLOCK)
     stream.close()
     reading.result(DEADLOCK)
-    assert 0 < stream.completion_tokens < 600
+    assert 0 < stream.usage.completion_tokens < 600
     assert start(lambda: written(llama, LONG_STORY, 2)).result(DEADLOCK)
 
 

@@ -69,12 +69,12 @@ def test_nothing_is_guessed_beyond_the_end_of_a_line(llama: LlamaCpp) -> None:
 def test_what_is_handed_over_is_counted_though_more_has_been_read(llama: LlamaCpp) -> None:
     stream = llama.stream(COPYING, Decoding(max_tokens=25))
     assert "".join(stream)
-    assert stream.completion_tokens == 25
+    assert stream.usage.completion_tokens == 25
 
 
 def test_an_answer_may_fill_the_window(gguf_file: Path, scratch: Path) -> None:
     llm = LlamaCpp("mine", gguf_file, context_tokens=256, threads=0, cache=scratch)
     stream = llm.stream(COPYING, Decoding(max_tokens=1000))
     assert "Kari Lund" in "".join(stream)
-    assert stream.prompt_tokens + stream.completion_tokens <= 256
+    assert stream.usage.prompt_tokens + stream.usage.completion_tokens <= 256
     assert "".join(llm.stream(COPYING, Decoding(max_tokens=5)))

@@ -45,11 +45,6 @@ def test_questions_and_passages_are_read_behind_the_words_that_the_model_was_tra
     assert np.allclose(embedder.embed_questions(["cat"]), plain.embed(["query: cat"]), atol=1e-5)
 
 
-def test_weights_in_four_bits_are_the_low_halves_and_then_the_high_ones() -> None:
-    block = np.array([[*np.array([0.5], "<f2").view(np.uint8), *[0x80 | 0x07] * 16]], dtype=np.uint8)
-    assert download.dequantize_q4_0(block).tolist() == [[-0.5] * 16 + [0.0] * 16]
-
-
 def test_what_is_unpacked_is_the_same_every_time(folder: Path, tmp_path: Path) -> None:
     again = tmp_path / "again"
     again.mkdir()

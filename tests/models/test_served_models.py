@@ -109,9 +109,9 @@ def test_tokens_are_estimated_where_nobody_counts_them(server: ModelServer) -> N
     llm = served(server.url)
     stream = llm.stream(MESSAGES, Decoding(6))
     pieces = [piece for piece in stream if piece]
-    assert stream.estimated
-    assert stream.prompt_tokens == estimate(MESSAGES) == llm.count_tokens(MESSAGES)
-    assert stream.completion_tokens == len(pieces)
+    assert stream.usage.estimated
+    assert stream.usage.prompt_tokens == estimate(MESSAGES) == llm.count_tokens(MESSAGES)
+    assert stream.usage.completion_tokens == len(pieces)
     assert (llm.context_tokens, llm.says_window) == (512, False)
 
 
@@ -119,8 +119,8 @@ def test_a_server_that_counts_nothing_but_says_its_usage_is_believed(server: Mod
     server.owned_by = "someone"
     stream = served(server.url).stream(MESSAGES, Decoding(6))
     list(stream)
-    assert (stream.prompt_tokens, stream.completion_tokens) == (llama.count_tokens(MESSAGES), 6)
-    assert not stream.estimated
+    assert (stream.usage.prompt_tokens, stream.usage.completion_tokens) == (llama.count_tokens(MESSAGES), 6)
+    assert not stream.usage.estimated
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_what_the_grading_costs_is_in_the_run_and_that_it_is_not_calibrated_too(
     step = next(step for step in run.steps if step.name == "evaluate")
     assert step.llm_calls == 3
     assert step.prompt_tokens == sum(made.llm.count_tokens(prompt) for prompt in made.llm.prompts[:3])
-    assert step.completion_tokens == sum(stream.completion_tokens for stream in made.llm.streams[:3]) > 15
+    assert step.completion_tokens == sum(stream.usage.completion_tokens for stream in made.llm.streams[:3]) > 15
     assert [schema is None for schema in made.llm.schemas] == [False, False, False, True]
     assert any("fake-llm" in warning and "not calibrated" in warning for warning in run.warnings)
     details = [event.detail for event in events if isinstance(event, StepStarted)]
@@ -174,7 +174,7 @@ def test_stopping_in_the_middle_of_a_grade_stops_the_model(tmp_path: Path) -> No
             break
     events.close()
     assert [stream.closed for stream in made.llm.streams] == [True, True]
-    assert 0 < made.llm.streams[1].completion_tokens < made.llm.streams[0].completion_tokens
+    assert 0 < made.llm.streams[1].usage.completion_tokens < made.llm.streams[0].usage.completion_tokens
     assert made.runs.runs[0].stopped
     assert made.runs.runs[0].passages == ()
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from localcrag.records.errors import GenerationError, SearchError
 from localcrag.records.passages import Thresholds
-from localcrag.records.protocols import Decoding, JsonSchema, Vectors
+from localcrag.records.protocols import Decoding, JsonSchema, TokenUsage, Vectors
 from localcrag.records.run import Message, Run, WebAnswer
 from localcrag.records.thresholds import FittedCalibration, Logistic
 from localcrag.text.sentences import Span
@@ -66,14 +66,12 @@ class FakeScorer:
 
 class FakeStream:
     def __init__(self, written: Generator[str, None, None], prompt_tokens: int, stopped: threading.Event) -> None:
-        self.prompt_tokens = prompt_tokens
-        self.completion_tokens = 0
-        self.estimated = False
+        self.usage = TokenUsage(prompt_tokens)
         self._written, self._stopped = written, stopped
 
     def __iter__(self) -> Iterator[str]:
         for piece in self._written:
-            self.completion_tokens += 1
+            self.usage.completion_tokens += 1
             yield piece
 
     @property

@@ -140,7 +140,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._event({"choices": [{"delta": {"content": piece}, "finish_reason": None}]})
             self._event({"choices": [{"delta": {}, "finish_reason": "stop"}]})
             if self.of.usage:
-                used = {"prompt_tokens": stream.prompt_tokens, "completion_tokens": stream.completion_tokens}
+                used = {
+                    "prompt_tokens": stream.usage.prompt_tokens,
+                    "completion_tokens": stream.usage.completion_tokens,
+                }
                 self._event({"choices": [], "usage": used})
             self._chunk(b"data: [DONE]\n\n")
             self._chunk(b"")

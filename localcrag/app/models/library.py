@@ -151,7 +151,7 @@ class ModelServers:
         # If nothing listens at the address, do not probe it for rerankers.
         rerankers = [] if isinstance(refused, ServerNotRunning) else self._rerankers_at(address)
         found = [
-            _model(address.of(one.id).name, ModelRole.LLM, f"{one.program}, {address.at}")
+            _model(address.with_model(one.id).name, ModelRole.LLM, f"{one.program}, {address.at}")
             for one in served
             if not (rerankers and one.program in SINGLE_MODEL_PROGRAMS)
         ] + rerankers
@@ -163,7 +163,7 @@ class ModelServers:
         urls = [str(address)] if role_of(str(address)) is ModelRole.RELEVANCE else map(address.sibling, RERANK_PATHS)
         for url in urls:
             at = parse_server(url)
-            at = at.of(address.model) if address.model else at
+            at = at.with_model(address.model) if address.model else at
             with suppress(ServerError):
                 ServerScorer(self._to(at, ModelRole.RELEVANCE))
                 return [_model(at.name, ModelRole.RELEVANCE, address.at)]
@@ -306,7 +306,7 @@ class ModelLibrary(Library):
         measured = super().skills(name_or_path)
         if measured is not None:
             return measured
-        checked = self.checks.of(name_or_path)
+        checked = self.checks.find(name_or_path)
         return frozenset(checked.skills) if checked else frozenset(Skill)
 
     def save_check(self, name: str, parts: Sequence[CheckPart], skills: Collection[Skill], day: str) -> bool:
@@ -315,7 +315,7 @@ class ModelLibrary(Library):
         It does not if the model's skills are published. Raises SettingsError.
         """
         passed, failed = ([part.name for part in parts if part.passed is right] for right in (True, False))
-        self.checks.keep(name, StoredCheck(tuple(sorted(skills)), tuple(passed), tuple(failed), day))
+        self.checks.save(name, StoredCheck(tuple(sorted(skills)), tuple(passed), tuple(failed), day))
         return super().skills(name) is None
 
     def get(self, name: str, report: Report) -> bool:
@@ -346,7 +346,7 @@ class ModelLibrary(Library):
             return ModelChoice(role, self.servers.checked(name, role), None)
         path = self.path(name, role)
         # This only checks: it raises an error if the embedding model that shares its token embeddings is missing.
-        self.words(name)
+        self.vocabulary_folder(name)
         known = name in {model.name for model in self.models()}
         # The path is stored as absolute, because the next command may run in another folder.
         return ModelChoice(role, name if known else str(path.absolute()), path)

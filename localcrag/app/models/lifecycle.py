@@ -26,9 +26,9 @@ from localcrag.crag.grading import ScoreCache
 from localcrag.models.encoders import read_calibration
 from localcrag.records.errors import GenerationError, ModelError
 from localcrag.records.models import ModelRole, is_served
-from localcrag.records.protocols import Calibration, Decoding, Embedder, LanguageModel, Scorer, TokenStream, Vectors
+from localcrag.records.protocols import Decoding, Embedder, LanguageModel, Scorer, TokenStream, Vectors
 from localcrag.records.run import Message
-from localcrag.records.thresholds import UNCALIBRATED
+from localcrag.records.thresholds import UNCALIBRATED, FittedCalibration
 from localcrag.text.sentences import Span
 from localcrag.text.translation import gettext as _
 
@@ -169,7 +169,7 @@ class UnloadableScorer(UnloadableModel[Scorer]):
         super().__init__(load)
         with self.at_work() as model:
             self.name: str = model.name
-            self.calibration: Calibration = model.calibration
+            self.calibration: FittedCalibration = model.calibration
 
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return one raw logit per text, shape (len(texts),). Raises ModelError."""
@@ -212,26 +212,17 @@ class _Stream:
     """An answer in progress that releases the model when it ends."""
 
     def __init__(self, written: TokenStream, end: Callable[[], None]) -> None:
-        self.written = written
-        self._count()
+        self.usage, self._written = written.usage, written
         # Runs exactly once: when the stream ends, or when it is garbage-collected unfinished.
         self._end = weakref.finalize(self, end)
 
     def __iter__(self) -> Iterator[str]:
-        for text in self.written:
-            self._count()
-            yield text
-        self._count()
+        yield from self._written
         self._end()
 
     def close(self) -> None:
-        self.written.close()
-        self._count()
+        self._written.close()
         self._end()
-
-    def _count(self) -> None:
-        self.prompt_tokens, self.completion_tokens = self.written.prompt_tokens, self.written.completion_tokens
-        self.estimated = self.written.estimated
 
 
 class _MissingModel:
@@ -256,7 +247,7 @@ class MissingScorer(_MissingModel):
 
     # It is marked as fitted, so that the run reports only the missing model, not a missing calibration: nothing is
     # scored.
-    calibration: Calibration = dataclasses.replace(UNCALIBRATED, fitted=True)
+    calibration: FittedCalibration = dataclasses.replace(UNCALIBRATED, fitted=True)
 
     def logits(self, question: str, texts: Sequence[str]) -> NoReturn:
         raise self._error
@@ -405,7 +396,7 @@ class LoadedModels:
             self._made.put("scale", served.scale.value)
             return ScoreCache(served)
         path, cache = self._library.path(settings.relevance, ModelRole.RELEVANCE), settings.data_dir / "cache"
-        words = self._library.words(settings.relevance)
+        words = self._library.vocabulary_folder(settings.relevance)
         from localcrag.models.reranker_format import load_fastest, with_shared_vocabulary  # noqa: PLC0415
 
         calibration = read_calibration(path, settings.embedder)

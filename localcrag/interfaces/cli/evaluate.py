@@ -148,10 +148,11 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> None:
         planned, data_dir = plan.plan_for_sets(sets, settings), _folder(settings) / BENCH_FOLDER
     if parsed.questions:
         planned = planned.drawn(parsed.questions)
-    # Recorded web results are served from a local address, so that an evaluation never asks the web itself.
-    with recorded_search([result for question in planned.questions for result in question.web]) as address:
-        bench = evaluation_runner.settings_for(settings, data_dir, address)
+    # Recorded web results take the place of the network, so that an evaluation never asks the web itself.
+    with recorded_search([result for question in planned.questions for result in question.web]) as web:
+        bench = evaluation_runner.settings_for(settings, data_dir)
         with contextlib.closing(Assembly(bench)) as assembly:
+            assembly.web.transport = web
             for one, folder in zip(sets, parsed.sets, strict=True):
                 say(f"{one.name}: {counted(len(one.questions), 'question')}, {counted(len(one.files), 'document')}")
                 collection = plan.collection_for_set(one, settings)

@@ -109,7 +109,7 @@ def ask(assembly: Assembly, run: Run, question: Question) -> Written:
         copied=() if silent else tuple(copied(text, run)),
         known=tuple(number in {piece.n for piece in run.evidence} for number in citations(text)),
         first_token=first,
-        tokens_per_second=(stream.completion_tokens - 1) / seconds if stream.completion_tokens > 8 else 0.0,
+        tokens_per_second=(stream.usage.completion_tokens - 1) / seconds if stream.usage.completion_tokens > 8 else 0.0,
         text=text,
     )
 

@@ -199,7 +199,9 @@ def some(found: Iterable[Item], most: int, chosen: random.Random) -> list[Item]:
 
 def as_json(example: examples.Example, llm: LlamaCpp, row: int) -> dict[str, Any]:
     """Return an example as JSON, with its tokens for the app's language model."""
-    prompt, written = llm.tokens(example.messages, example.target)
+    prompt = llm._tokens(example.messages)
+    target = llm._llama.tokenize(llm._plain(example.target).encode(), add_bos=False, special=False)
+    written = [*target, llm._llama.token_eos()]
     return {
         "row": row,
         "task": example.task,

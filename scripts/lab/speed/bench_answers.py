@@ -94,21 +94,19 @@ class WatchedStream:
 
     def __init__(self, stream: TokenStream, spent: Spent) -> None:
         self._stream, self._spent = stream, spent
-        self.prompt_tokens, self.completion_tokens, self.estimated = stream.prompt_tokens, 0, False
+        self.usage = stream.usage
 
     def __iter__(self) -> Iterator[str]:
         before, what = clock(), READ
         for piece in self._stream:
             now = clock()
-            self.completion_tokens = self._stream.completion_tokens
             self._spent[what] += now - before
             yield piece
             before, what = clock(), WRITTEN
-        self.completion_tokens = self._stream.completion_tokens
         self._spent[what] += clock() - before
-        self._spent[TOKENS] += self.prompt_tokens
-        self._spent[KNOWN] += getattr(getattr(self._stream, "written", self._stream), "cached_tokens", 0)
-        self._spent[LENGTH] += self.completion_tokens
+        self._spent[TOKENS] += self.usage.prompt_tokens
+        self._spent[KNOWN] += self.usage.cached_tokens
+        self._spent[LENGTH] += self.usage.completion_tokens
 
     def close(self) -> None:
         self._stream.close()

@@ -31,7 +31,7 @@ def decoding(assembly: Assembly, questions: list[str]) -> Figures:
             question, question, k=2, candidates=settings.candidates, embedder=parts.embedder, index=parts.index,
             store=parts.store,
         )  # fmt: skip
-        prompt, (end,) = llm.tokens(generate.plain_prompt(question, question, passages), "")
+        prompt, end = llm._tokens(generate.plain_prompt(question, question, passages)), llm._llama.token_eos()
         found = {}
         for way in list(ways)[:: 1 if number % 2 else -1]:
             written: list[int] = []

@@ -26,4 +26,4 @@ def plain(assembly: Assembly, question: str) -> Figures:
     for _ in stream:
         first = first or time.perf_counter() - start
     whole = time.perf_counter() - start
-    return {"first token": first or whole, "last token": whole, "prompt tokens": float(stream.prompt_tokens)}
+    return {"first token": first or whole, "last token": whole, "prompt tokens": float(stream.usage.prompt_tokens)}

@@ -9,7 +9,7 @@ import pytest
 from localcrag import Localcrag
 from localcrag.app import samples
 from localcrag.evaluation.metrics import contains_answer
-from localcrag.evaluation.recorded_search import recorded_search
+from localcrag.evaluation.recorded_search import ADDRESS, recorded_search
 from localcrag.records.evaluation_set import AnswerLocation, Question, read
 from localcrag.records.run import Run
 
@@ -34,8 +34,9 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Localcrag]:
     """The app with the sample documents; the web is what was recorded for the questions that need it."""
     with (
         recorded_search([result for question in SET.questions for result in question.web]) as web,
-        Localcrag(tmp_path_factory.mktemp("samples"), web="always", searxng_url=web) as made,
+        Localcrag(tmp_path_factory.mktemp("samples"), web="always", searxng_url=ADDRESS) as made,
     ):
+        made._assembly.web.transport = web
         made.add(*SET.files)
         yield made
 

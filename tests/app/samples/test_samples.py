@@ -12,7 +12,7 @@ from make_samples import TEXTS, read_text
 
 from localcrag.app import samples
 from localcrag.documents.readers.open_document import SUPPORTED, open_document, read_properties
-from localcrag.evaluation.recorded_search import recorded_search
+from localcrag.evaluation.recorded_search import ADDRESS, recorded_search
 from localcrag.records.evaluation_set import AnswerLocation, Question, read
 from localcrag.search import SearXNG
 
@@ -76,8 +76,8 @@ def test_the_recorded_web_alone_holds_the_answer_and_a_search_finds_it(
     assert len(holding(texts, question)) == 1
     assert not holding(list(documents.values()), question)
     spoken = " ".join([*(turn.question for turn in question.history), question.question])
-    with recorded_search([web for one in SET.questions for web in one.web]) as server:
-        search = SearXNG(server, timeout=30, results=5)
+    with recorded_search([web for one in SET.questions for web in one.web]) as recorded:
+        search = SearXNG(ADDRESS, timeout=30, results=5, transport=recorded)
         found = [normalised(f"{web.title}. {web.content}") for web in search.search(spoken).results]
         search.close()
     assert holding(found, question)
