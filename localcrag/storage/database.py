@@ -171,8 +171,8 @@ class Database:
             raise
         self._connection.execute("RELEASE part")
 
-    def rows(self, sql: str, *values: object, chosen: Container[Any] = ()) -> list[sqlite3.Row]:
-        """Return the rows of a query. Raises StoreError.
+    def rows(self, sql: str, *values: object, chosen: Container[Any] = (), **named: object) -> list[sqlite3.Row]:
+        """Return the rows of a query, with values either in order or for its :names. Raises StoreError.
 
         In the SQL, the function `chosen(value)` returns whether a value is in `chosen`. Thousands of ids are thus not
         passed to SQLite, which would build a table of them for each query.
@@ -180,7 +180,7 @@ class Database:
         with self._lock:
             self._chosen = chosen
             try:
-                return self._connection.execute(sql, values).fetchall()
+                return self._connection.execute(sql, named or values).fetchall()
             except SQLITE_ERRORS as error:
                 raise refused_error(self.path, error) from error
             finally:

@@ -65,7 +65,7 @@ class DocumentNames:
         """
         name = self._settings.collection(collection)
         home = self._locator.of(name)
-        own = home.names.there(names)
+        own = home.existing(names)
         others = self._file_aliases(home, [one for one in names if one not in own])
         also = document_aliases(self._database, name, sorted({*own, *others}))
         documents_by_alias = {other: document for document, others in also.items() for other in others}
@@ -78,7 +78,7 @@ class DocumentNames:
             return [one.name for one in home.documents()]
         files = [(name, file) for name in names for file in (name, *parent_folders(name))]
         holders = FolderStore(self._database).holders(home.name, dict.fromkeys(file for _, file in files))
-        return home.names.there(
+        return home.existing(
             document + name.removeprefix(file) for name, file in files for document in holders.get(file, ())
         )
 
@@ -98,7 +98,7 @@ class Tags:
     ) -> None:
         """Add and remove tags of documents, by any of their names, or of folders, whose names end with "/".
 
-        See localcrag.storage.collections.queries.change_tags.
+        See localcrag.storage.collections.stored_collection.StoredCollection.tag.
         """
         own = self._named.own(names, collection)
         self._locator.of(self._settings.collection(collection)).tag(own, put, take)

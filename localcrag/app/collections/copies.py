@@ -119,7 +119,7 @@ class CollectionCopies:
             into.tag([name], source.stored(name).tags, ())
         source.remove(same)
         for old, new in renamed.items():
-            admin.rename_document(self._database, source.name, old, new)
+            source.rename_document(old, new)
         names = [one.name for one in source.documents()]
         admin.move_documents(self._database, names, source.name, into.name)
         into.put_folder_tags(_merged_tags(source.folder_tags(), into.folder_tags()))

@@ -332,7 +332,7 @@ class DocumentDeletion:
         collection = self._settings.collection(collection)
         home = self._collections.homes.of(collection)
         names = self._collections.named.own(names, collection)
-        there = home.names.there(names)
+        there = home.existing(names)
         gone = [name for name in names if name not in there]
         # Collect the signatures first: after the deletion, there is nothing left to recognise residue by.
         looked = fingerprint_documents(self._database, home, names, self._quoted(collection, gone) if gone else ())
@@ -384,7 +384,7 @@ class DocumentDeletion:
         """
         home = self._collections.homes.of(self._settings.collection(collection))
         (document,) = self._collections.named.own([wanted], collection)
-        if home.names.there([document]):
+        if home.existing([document]):
             return self._searched(residue_signatures(fingerprint_documents(self._database, home, [document])))
         return self._searched([ResidueSignature(f"“{wanted}”", encoded_forms(wanted))])
 

@@ -185,7 +185,7 @@ def joint_transaction(
 def with_members(home: CollectionBackend, document: str, known: Mapping[str, KnownFile]) -> list[str]:
     """Return a document and those inside it, except documents that belong to a folder of the same name."""
     others = {one.document for one in known.values()} - {document}
-    return [name for name in home.names.within(document) if name not in others]
+    return [name for name in home.within(document) if name not in others]
 
 
 SETTLE_SECONDS = 2.0
@@ -299,8 +299,8 @@ class FolderSync:
             if sha256 in there or (before and before.sha256 == sha256):
                 continue
             document = own.get(sha256)
-            if document is None or not home.names.within(document):
-                document = home.names.find_by_checksum(sha256)
+            if document is None or not home.within(document):
+                document = home.twin(sha256)
             if document is not None:
                 there[sha256] = document
         return there
@@ -315,7 +315,7 @@ class FolderSync:
         known = compared.known
         with joint_transaction(self._database, self._collections, folder) as home:
             home.remove([name for document in plan.remove for name in with_members(home, document, known)])
-            home.names.rename_all(
+            home.rename_all(
                 {
                     name: new + name.removeprefix(old)
                     for old, new in plan.renames.items()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
@@ -13,12 +12,9 @@ from localcrag.records.errors import EmbedderMismatch, NameRefused, UnknownColle
 from localcrag.storage.collections import full_text
 from localcrag.storage.collections.chunks import COLUMNS
 from localcrag.storage.database import Database
-from localcrag.text.titles import passage_context, title_from_name
 
 LONGEST_NAME = 100
 """Maximum number of characters of a collection's name."""
-_RENAME = "UPDATE documents SET name = ? WHERE collection_id = ? AND name = ?"
-_NAMES = "SELECT d.name FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?1"
 _HOMES = "FROM collection_homes h JOIN collections k ON k.id = h.collection_id"
 _TABLES_BY_NAME = ("collection_settings", "labels", "pins", "calibrations", "chats")
 """Tables that refer to a collection by its name. Runs do, too, and repeat the name in their record."""
@@ -67,51 +63,6 @@ def delete_collection(database: Database, name: str) -> None:
         connection.execute("DELETE FROM calibrations WHERE collection = ?", (name,))
 
 
-def delete_attachments(connection: sqlite3.Connection, collection: int, name: str) -> int:
-    """Remove the documents that are part of another one, such as the attachments of an e-mail; return their number."""
-    sql = "DELETE FROM documents WHERE collection_id = ? AND substr(name, 1, ?) = ?"
-    return connection.execute(sql, (collection, len(name) + 1, f"{name}/")).rowcount
-
-
-def rename_document(database: Database, collection: str, old: str, new: str) -> None:
-    """Rename a document. Raises NameRefused, UnknownCollection and UnknownDocument."""
-    new = normalised_name(new, "document")
-    with database.transaction() as connection:
-        collection_id = collection_row(connection, collection)["id"]
-        if new == old:
-            return
-        if find_document(connection, collection_id, new) is not None:
-            raise name_taken(collection, new)
-        changed = connection.execute(_RENAME, (new, collection_id, old))
-        if not changed.rowcount:
-            raise document_gone(collection, old)
-        index_new_name(connection, collection_id, new)
-
-
-def find_document(connection: sqlite3.Connection, collection_id: int, name: str) -> int | None:
-    """Return the id of the document of that name, or None."""
-    sql = "SELECT id FROM documents WHERE collection_id = ? AND name = ?"
-    row = connection.execute(sql, (collection_id, name)).fetchone()
-    return row["id"] if row else None
-
-
-def index_new_name(connection: sqlite3.Connection, collection_id: int, name: str) -> None:
-    """Re-index the chunks of a document under its new name, unless the document has its own title."""
-    for row in connection.execute(
-        "SELECT c.id, c.text, c.section, c.lead, c.front FROM chunks c JOIN documents d ON d.id = c.document_id "
-        "WHERE d.collection_id = ? AND d.name = ? AND d.title IS NULL",
-        (collection_id, name),
-    ).fetchall():
-        front = passage_context(title_from_name(name), row["text"], section=row["section"], lead=row["lead"])
-        # The index has no copy of the text, so FTS5 needs the old values to find the words to remove.
-        delete = "INSERT INTO chunks_fts (chunks_fts, rowid, text, front) VALUES ('delete', ?, ?, ?)"
-        connection.execute(delete, (row["id"], row["text"], row["front"]))
-        connection.execute("UPDATE chunks SET front = ? WHERE id = ?", (front, row["id"]))
-        insert = "INSERT INTO chunks_fts (rowid, text, front) VALUES (?, ?, ?)"
-        connection.execute(insert, (row["id"], row["text"], front))
-    full_text.index_stems(connection, find_document(connection, collection_id, name) or 0)
-
-
 def move_documents(database: Database, names: Sequence[str], origin: str, target: str) -> None:
     """Move documents to another collection, all or none.
 
@@ -123,13 +74,13 @@ def move_documents(database: Database, names: Sequence[str], origin: str, target
         if (old["embedder"], old["dimension"]) != (new["embedder"], new["dimension"]):
             raise embedders_differ(origin, old["embedder"], target, new["embedder"])
         for name in names:
-            if find_document(connection, new["id"], name) is not None:
+            if _find_document(connection, new["id"], name) is not None:
                 raise name_taken(target, name)
             _move(connection, name, origin, old["id"], new["id"])
 
 
 def _move(connection: sqlite3.Connection, name: str, origin: str, old: int, new: int) -> None:
-    document = find_document(connection, old, name)
+    document = _find_document(connection, old, name)
     if document is None:
         raise document_gone(origin, name)
     connection.execute("UPDATE documents SET collection_id = ? WHERE id = ?", (new, document))
@@ -145,6 +96,13 @@ def _move(connection: sqlite3.Connection, name: str, origin: str, old: int, new:
         connection.execute("UPDATE vectors SET chunk_id = ? WHERE chunk_id = ?", (added, chunk_id))
         connection.execute("DELETE FROM chunks WHERE id = ?", (chunk_id,))
     full_text.index_stems(connection, document)
+
+
+def _find_document(connection: sqlite3.Connection, collection_id: int, name: str) -> int | None:
+    """Return the id of the document of that name, or None."""
+    sql = "SELECT id FROM documents WHERE collection_id = ? AND name = ?"
+    row = connection.execute(sql, (collection_id, name)).fetchone()
+    return row["id"] if row else None
 
 
 def collection_row(connection: sqlite3.Connection, name: str) -> sqlite3.Row:
@@ -181,52 +139,6 @@ def normalised_name(name: str, what: str) -> str:
     if len(name) > LONGEST_NAME and what == "collection":
         raise NameRefused(f"The name has {len(name)} characters; at most {LONGEST_NAME} are allowed. Shorten it.")
     return name
-
-
-class SqliteNames:
-    """The names of a collection's documents: bulk renaming, and look-up by name or content."""
-
-    def __init__(self, database: Database, collection: str) -> None:
-        self._database, self._collection = database, collection
-
-    def rename_all(self, names: Mapping[str, str]) -> None:
-        """Rename several documents at once, even if they swap names; a document that has a new name is replaced.
-
-        Raises UnknownCollection and StoreError.
-        """
-        with self._database.transaction() as connection:
-            collection_id = collection_row(connection, self._collection)["id"]
-            # Rename by way of temporary names that no document can have, in case documents swap names.
-            temporary = {f"\0{number}": (old, new) for number, (old, new) in enumerate(names.items())}
-            moved = {
-                temporary_name: new
-                for temporary_name, (old, new) in temporary.items()
-                if connection.execute(_RENAME, (temporary_name, collection_id, old)).rowcount
-            }
-            for temporary_name, new in moved.items():
-                connection.execute("DELETE FROM documents WHERE collection_id = ? AND name = ?", (collection_id, new))
-                connection.execute(_RENAME, (new, collection_id, temporary_name))
-                index_new_name(connection, collection_id, new)
-
-    def there(self, names: Iterable[str]) -> set[str]:
-        """Return the names in `names` that belong to documents."""
-        sql = (
-            "SELECT d.name FROM json_each(?) j CROSS JOIN collections k CROSS JOIN documents d "
-            "ON d.collection_id = k.id AND d.name = j.value WHERE k.name = ?"
-        )
-        return set(self._database.column(sql, json.dumps([*names]), self._collection))
-
-    def within(self, name: str) -> list[str]:
-        """Return the names of that document, if it exists, and of its parts (such as attachments), in order."""
-        # All names that begin with “name/” are between “name/” and “name0”, because “0” is the next character after
-        # “/”. The database's index finds such a range quickly.
-        sql = f"{_NAMES} AND (d.name = ?2 OR d.name > ?2 || '/' AND d.name < ?2 || '0') ORDER BY d.name"
-        return self._database.column(sql, self._collection, name)
-
-    def find_by_checksum(self, sha256: str) -> str | None:
-        """Return the name of the first document, by name, with that checksum; None if there is none."""
-        name: str | None = self._database.value(f"{_NAMES} AND d.sha256 = ?2 ORDER BY d.name", self._collection, sha256)
-        return name
 
 
 class MoveState(StrEnum):

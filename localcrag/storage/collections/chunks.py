@@ -40,12 +40,6 @@ def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
     return sorted(texts_in_context(rows, titles).items(), key=lambda text: len(text[1]))
 
 
-def embedded_texts(database: Database, document: int) -> dict[int, str]:
-    """Return the texts that were embedded for a document's chunks, by chunk id."""
-    rows = database.rows("SELECT id, text, section, lead, document_id FROM chunks WHERE document_id = ?", document)
-    return texts_in_context(rows, titles_of(database.rows(f"{NAMES_AND_TITLES} WHERE d.id = ?", document)))
-
-
 def texts_in_context(rows: Iterable[sqlite3.Row | Mapping[str, Any]], titles: Mapping[int, str]) -> dict[int, str]:
     """Return the texts to embed, by chunk id."""
     return {

@@ -1,4 +1,4 @@
-"""Queries by collection name: documents, texts, tags, settings and calibrations.
+"""Queries by collection name: settings and calibrations, checks of names and tags, and error messages.
 
 A calibration belongs to a scorer (its name and weights) and to the embedding model whose cosines it was fitted to. It
 is inactive while another scorer or model is in use, and active again when both return.
@@ -8,46 +8,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from localcrag.records.documents import Document
 from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import EmbedderMismatch, NameRefused, StoreError, UnknownCollection, UnknownDocument
 from localcrag.records.thresholds import CalibrationOrigin, FittedCalibration, ScorerIdentity, StoredCalibration
-from localcrag.storage.collections.admin import collection_row, find_document, normalised_name
+from localcrag.storage.collections.admin import normalised_name
 from localcrag.storage.database import Database, now
 from localcrag.storage.schema import IS_VISIBLE
-
-DOCUMENTS_QUERY = """
-SELECT d.id, d.name, d.sha256, d.media_type, d.pages, d.characters, d.added_at, d.dated,
-       (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunks,
-       (SELECT l.language FROM document_languages l WHERE l.document_id = d.id) AS language,
-       (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.read IS NULL AND s.error IS NULL) AS waiting,
-       (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.read IS NOT NULL) AS recognised,
-       (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.error IS NOT NULL) AS illegible,
-       (SELECT avg(s.confidence) FROM scans s WHERE s.document_id = d.id) AS confidence,
-       (SELECT json_group_array(tag) FROM (
-            SELECT t.tag FROM document_tags t WHERE t.document_id = d.id
-            UNION SELECT f.tag FROM folder_tags f WHERE f.collection_id = d.collection_id
-            AND substr(d.name, 1, length(f.folder) + 1) = f.folder || '/' ORDER BY 1
-       )) AS tags
-FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?
-"""
-"""Query for documents. It ends in a condition, so that callers can append others."""
-
-
-def documents_of(database: Database, collection: str) -> list[Document]:
-    """Return a collection's documents, sorted by name; an empty list if there is no such collection."""
-    return [document_from(row) for row in database.rows(DOCUMENTS_QUERY + " ORDER BY d.name", collection)]
-
-
-def document_from(row: sqlite3.Row) -> Document:
-    """Return the document of a row of `DOCUMENTS_QUERY`."""
-    return Document(**{**dict(row), "tags": tuple(json.loads(row["tags"]))})
 
 
 def collection_names(database: Database) -> list[str]:
@@ -153,55 +125,6 @@ LONGEST_TAG = 50
 """Maximum number of characters of a tag."""
 
 
-def change_tags(
-    database: Database, collection: str, names: Sequence[str], *, add: Sequence[str], remove: Sequence[str]
-) -> None:
-    """Add tags to documents or folders, and remove others; if one of the names is unknown, change nothing.
-
-    A name that ends with "/" is a folder: its tags apply to all documents that are in it now or later. A document keeps
-    the tags of its folders. Raises NameRefused, UnknownCollection, UnknownDocument and StoreError.
-    """
-    words = [checked_tag(one) for one in add]
-    with database.transaction() as connection:
-        for name in names if words or remove else ():
-            if name.endswith("/"):
-                of: tuple[object, ...] = _folder(connection, collection, name, exists=bool(words))
-                insert = "INSERT OR IGNORE INTO folder_tags VALUES (?, ?, ?)"
-                delete = "DELETE FROM folder_tags WHERE collection_id = ? AND folder = ? AND tag = ? COLLATE NOCASE"
-            else:
-                of = (_document(connection, collection, name),)
-                insert = "INSERT OR IGNORE INTO document_tags VALUES (?, ?)"
-                delete = "DELETE FROM document_tags WHERE document_id = ? AND tag = ? COLLATE NOCASE"
-            connection.executemany(insert, [(*of, word) for word in words])
-            connection.executemany(delete, [(*of, word) for word in remove])
-
-
-def folder_tags(database: Database, collection: str) -> dict[str, list[str]]:
-    """Return the tags of a collection's folders; folders and tags are sorted."""
-    tags: dict[str, list[str]] = {}
-    sql = (
-        "SELECT f.folder, f.tag FROM folder_tags f JOIN collections k ON k.id = f.collection_id WHERE k.name = ? "
-        "ORDER BY f.folder, f.tag"
-    )
-    for row in database.rows(sql, collection):
-        tags.setdefault(row["folder"], []).append(row["tag"])
-    return tags
-
-
-def tags_of(connection: sqlite3.Connection, collection_id: int, name: str) -> list[str]:
-    """Return a document's own tags."""
-    sql = (
-        "SELECT t.tag FROM document_tags t JOIN documents d ON d.id = t.document_id "
-        "WHERE d.collection_id = ? AND d.name = ?"
-    )
-    return [row["tag"] for row in connection.execute(sql, (collection_id, name))]
-
-
-def add_tags(connection: sqlite3.Connection, document_id: int, tags: Iterable[str]) -> None:
-    """Add tags to a document that has none."""
-    connection.executemany("INSERT INTO document_tags VALUES (?, ?)", [(document_id, one) for one in tags])
-
-
 def no_folder(name: str) -> UnknownDocument:
     """Return the error for a folder without documents."""
     return UnknownDocument(f"No document lies in a folder “{name}”. Add the folder first: localcrag ingest PATH")
@@ -215,25 +138,6 @@ def checked_tag(word: str) -> str:
     if "*" in word or "," in word:
         raise NameRefused(f"Tags cannot contain “*” or a comma: “{word}”. Remove it and try again.")
     return word
-
-
-def _document(connection: sqlite3.Connection, collection: str, name: str) -> int:
-    document = find_document(connection, collection_row(connection, collection)["id"], name)
-    if document is None:
-        raise no_document(collection, name)
-    return document
-
-
-def _folder(connection: sqlite3.Connection, collection: str, name: str, *, exists: bool) -> tuple[object, ...]:
-    """Return a collection's id, and the name of one of its folders without the slash at the end.
-
-    With `exists`, raises UnknownDocument if no document is in the folder.
-    """
-    collection_id, folder = collection_row(connection, collection)["id"], name.rstrip("/")
-    sql = "SELECT 1 FROM documents WHERE collection_id = ? AND substr(name, 1, ?) = ?"
-    if exists and not connection.execute(sql, (collection_id, len(folder) + 1, f"{folder}/")).fetchone():
-        raise no_folder(name)
-    return collection_id, folder
 
 
 @dataclass(frozen=True, slots=True)

@@ -95,22 +95,38 @@ class Session:
     """A connection for running statements, usually inside a transaction."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self.connection = connection
 
     def rows(self, sql: str, **values: Any) -> list[Row]:
         """Run a statement, with values for its :names, and return its rows."""
-        found = self._connection.run(sql, **_storable_values(values)) or []
-        names = [column["name"] for column in self._connection.columns or ()]
+        found = self.connection.run(sql, **_storable_values(values)) or []
+        names = [column["name"] for column in self.connection.columns or ()]
         return [dict(zip(names, row, strict=True)) for row in found]
 
     def run(self, sql: str, **values: Any) -> int:
         """Run a statement, and return the number of rows it changed."""
-        self._connection.run(sql, **_storable_values(values))
-        return max(0, self._connection.row_count or 0)
+        self.connection.run(sql, **_storable_values(values))
+        return max(0, self.connection.row_count or 0)
 
     def copy(self, sql: str, lines: IO[bytes]) -> None:
         """Run a COPY … FROM STDIN with these lines."""
-        self._connection.run(sql, stream=lines)
+        self.connection.run(sql, stream=lines)
+
+
+class CollectionSession(Session):
+    """A transaction of one collection; see stored_collection.Session."""
+
+    def __init__(self, session: Session, collection: int) -> None:
+        super().__init__(session.connection)
+        self.collection = collection
+
+    def rows(self, sql: str, **values: Any) -> list[Row]:
+        """Run a statement, in which :collection is the collection's id, and return its rows."""
+        return super().rows(sql, collection=self.collection, **values)
+
+    def run(self, sql: str, **values: Any) -> int:
+        """Run a statement, in which :collection is the collection's id, and return the number of rows it changed."""
+        return super().run(sql, collection=self.collection, **values)
 
 
 class PostgresDatabase:

@@ -30,10 +30,10 @@ from localcrag.runs.recording import Recording
 from localcrag.settings import load
 from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.collections.folder_store import FolderStore
-from localcrag.storage.collections.queries import documents_of
 from localcrag.storage.database import Database
 from localcrag.text.places import place_name, visible_name
 from tests.support.desk import ANSWERABLE, DOCUMENT, Desk
+from tests.support.stored_documents import documents_of
 
 OTHER, ALSO = "z/copy.txt", "rules.txt (also as z/copy.txt)"
 

@@ -15,14 +15,15 @@ from localcrag.records.passages import Thresholds
 from localcrag.records.run import Run
 from localcrag.settings import load
 from localcrag.storage.chat_store import ChatStore
-from localcrag.storage.collections.admin import delete_collection, move_documents, rename_collection, rename_document
+from localcrag.storage.collections.admin import delete_collection, move_documents, rename_collection
 from localcrag.storage.collections.document_store import DocumentStore
-from localcrag.storage.collections.queries import collection_names, documents_of, preset_of, set_preset
+from localcrag.storage.collections.queries import collection_names, preset_of, set_preset
 from localcrag.storage.collections.sqlite_collection import SqliteCollection
 from localcrag.storage.collections.vector_index import ChunkIndex
 from localcrag.storage.database import Database
 from localcrag.storage.run_store import RunStore
 from tests.support.fakes import FakeEmbedder
+from tests.support.stored_documents import documents_of, rename_document
 
 EMBEDDER = FakeEmbedder()
 

@@ -63,8 +63,8 @@ def test_of_names_those_that_documents_have_are_told(homes: Homes) -> None:
         put(store, name, "x")
     put(homes.store("another"), "other.txt", "x")
     wanted = ["Räum.txt", "lease.txt", "LEASE.txt", "other.txt", "box.zip", "%", "", "a\0b", "lease.txt"]
-    assert home.names.there(wanted) == {"lease.txt", "Räum.txt"}
-    assert home.names.there([]) == set()
+    assert home.existing(wanted) == {"lease.txt", "Räum.txt"}
+    assert home.existing([]) == set()
 
 
 def test_tags_are_of_documents_and_of_folders_now_and_later(homes: Homes) -> None:
@@ -234,7 +234,7 @@ def test_documents_take_each_others_names_and_one_in_the_way_is_replaced(homes: 
     for name in ("a.txt", "b.txt", "c.txt", "box.zip/a.txt", "box.zipped"):
         put(store, name, f"Text of {name}.")
     ids = {one.name: one.id for one in home.documents()}
-    home.names.rename_all({"a.txt": "b.txt", "b.txt": "a.txt", "box.zip/a.txt": "c.txt", "gone": "d.txt"})
+    home.rename_all({"a.txt": "b.txt", "b.txt": "a.txt", "box.zip/a.txt": "c.txt", "gone": "d.txt"})
     assert {one.name: one.id for one in home.documents()} == {
         "a.txt": ids["b.txt"], "b.txt": ids["a.txt"], "c.txt": ids["box.zip/a.txt"], "box.zipped": ids["box.zipped"],
     }  # fmt: skip
@@ -245,7 +245,7 @@ def test_documents_are_found_by_their_content_and_with_those_that_came_within_th
     store, home = homes.store(), homes.home()
     for name in ("mail.eml", "mail.eml/plan.pdf", "mail.eml.txt", "mail"):
         put(store, name, "A letter.")
-    assert home.names.within("mail.eml") == ["mail.eml", "mail.eml/plan.pdf"]
-    assert home.names.within("nothing") == []
-    assert home.names.find_by_checksum("mail") == "mail"  # `put` has the name for the checksum
-    assert home.names.find_by_checksum("none") is None
+    assert home.within("mail.eml") == ["mail.eml", "mail.eml/plan.pdf"]
+    assert home.within("nothing") == []
+    assert home.twin("mail") == "mail"  # `put` has the name for the checksum
+    assert home.twin("none") is None

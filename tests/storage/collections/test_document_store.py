@@ -19,18 +19,17 @@ from localcrag.records.ingest import OriginalFile
 from localcrag.records.passages import Thresholds
 from localcrag.records.protocols import Vectors
 from localcrag.records.run import Run
-from localcrag.storage.collections.admin import rename_document
 from localcrag.storage.collections.chunks import replace_vectors
-from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.document_store import DOCUMENTS_QUERY, DocumentStore
 from localcrag.storage.collections.engine_choice import EngineChoice, hnswlib_import_error
 from localcrag.storage.collections.index_files import COLUMNS
-from localcrag.storage.collections.queries import DOCUMENTS_QUERY
 from localcrag.storage.collections.sqlite_collection import SqliteCollection
 from localcrag.storage.collections.vector_index import BATCH, ChunkIndex
 from localcrag.storage.database import Database
 from localcrag.storage.run_store import RunStore
 from tests.support.engines import EACH_ENGINE, HNSWLIB, SUFFIXES, USEARCH, needs_hnswlib
 from tests.support.fakes import FakeEmbedder
+from tests.support.stored_documents import rename_document
 
 EMBEDDER = FakeEmbedder()
 
@@ -509,7 +508,7 @@ def test_a_list_of_documents_reads_no_texts_and_knows_how_long_they_are(tmp_path
     with database.transaction() as connection:
         connection.execute("UPDATE documents SET text = 'read' WHERE name = 'old.txt'")
     assert [one.characters for one in store.documents()] == [16, 4]
-    plan = [row["detail"] for row in database.rows(f"EXPLAIN QUERY PLAN {DOCUMENTS_QUERY} ORDER BY d.name", "default")]
+    plan = [row["detail"] for row in store.rows(f"EXPLAIN QUERY PLAN {DOCUMENTS_QUERY}")]
     assert "SEARCH d USING COVERING INDEX documents_listed (collection_id=?)" in plan
 
 
