@@ -76,9 +76,6 @@ class CollectionBackend(StoredCollection[Any], Protocol):
         A collection on a server takes part in no transaction of the data folder's database.
         """
 
-    def writer(self) -> str:
-        """Return who else is writing to the collection right now; "" if no one is."""
-
     def embedder(self) -> tuple[str, int]:
         """Return the name of the collection's embedding model and its dimension. Raises UnknownCollection."""
 
@@ -91,6 +88,22 @@ class CollectionBackend(StoredCollection[Any], Protocol):
     def scans(self) -> ScannedPages:
         """Return the scanned pages of its documents."""
 
+    def as_stored(self, document: StoredDocument) -> StoredDocument:
+        """Return a document as it would be stored, because not every database can store every character."""
+
+    def delete(self) -> None:
+        """Delete the collection at its location, for everyone who uses it."""
+
+
+class ServerCollection(CollectionBackend, Protocol):
+    """A collection on a PostgreSQL server. All methods raise StoreError."""
+
+    @property
+    def server(self) -> PostgresAddress: ...
+
+    def writer(self) -> str:
+        """Return who else is writing to the collection right now; "" if no one is."""
+
     def has_pages_to_recognise(self) -> bool:
         """Return whether pages wait for text recognition, or recognised pages are missing from the text."""
 
@@ -100,14 +113,8 @@ class CollectionBackend(StoredCollection[Any], Protocol):
     def replace_vectors(self, *, embedder: str, dimension: int, vectors: Mapping[int, Vectors]) -> None:
         """Replace all vectors with those of another embedding model, in one transaction."""
 
-    def as_stored(self, document: StoredDocument) -> StoredDocument:
-        """Return a document as it would be stored, because not every database can store every character."""
-
-    def delete(self) -> None:
-        """Delete the collection at its location, for everyone who uses it."""
-
     def vacuum(self) -> None:
-        """Remove deleted content from the server's table and index files, if the collection is on a server."""
+        """Remove deleted content from the server's table and index files."""
 
     def tables_containing(self, marks: Sequence[ResidueSignature]) -> list[ResidueLocation]:
-        """Return the tables of the collection's server, of any collection, that contain the text of a mark."""
+        """Return the server's tables, of any collection, that contain the text of a mark."""

@@ -344,7 +344,8 @@ class DocumentDeletion:
         self._forget()
         self.overwrite(collection)
         found = self._searched(marks)
-        left = home.tables_containing(marks)
+        server = self._collections.homes.on_server(collection)
+        left = server.tables_containing(marks) if server else []
         return ErasureReport(
             documents=looked.names,
             removed=removed,
@@ -366,7 +367,8 @@ class DocumentDeletion:
         name = self._settings.collection(collection)
         self._collections.index(name).rebuild()
         full_text.overwrite_deleted_words(self._database, vacuum=True)
-        self._collections.homes.of(name).vacuum()
+        if server := self._collections.homes.on_server(name):
+            server.vacuum()
 
     def overwrite_all(self) -> None:
         """Remove all deleted data from the database files and from all vector indexes. Raises StoreError."""

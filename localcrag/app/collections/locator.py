@@ -30,7 +30,7 @@ from localcrag.storage.postgres import schema
 from localcrag.storage.postgres.address import parse_postgres
 from localcrag.storage.postgres.collection import PostgresCollection
 from localcrag.storage.postgres.connection import PostgresDatabase
-from localcrag.storage.protocol import CollectionBackend, Index, Store
+from localcrag.storage.protocol import CollectionBackend, Index, ServerCollection, Store
 from localcrag.text.translation import gettext as _
 
 SILENT_SECONDS = 60.0
@@ -48,19 +48,20 @@ class CollectionLocator:
 
     def of(self, collection: str) -> CollectionBackend:
         """Return a collection at its location. Raises StoreError."""
+        return self.on_server(collection) or self.local(collection)
+
+    def on_server(self, collection: str) -> ServerCollection | None:
+        """Return a collection on its server, or None if it is in the data folder. Raises StoreError."""
         there = self._server_location(collection)
-        if there is None:
-            return self.local(collection)
-        return PostgresCollection(self._connected(there.address), there.number, collection)
+        return PostgresCollection(self._connected(there.address), there.number, collection) if there else None
 
     def local(self, collection: str) -> SqliteCollection:
         """Return the collection in the data folder, even if it is stored elsewhere."""
         return SqliteCollection(self._database, collection, self._indexes)
 
-    def elsewhere(self) -> list[CollectionBackend]:
+    def elsewhere(self) -> list[ServerCollection]:
         """Return the collections that are on a PostgreSQL server."""
-        homes = map(self.of, admin.names_on_servers(self._database))
-        return [home for home in homes if home.server]
+        return [home for home in map(self.on_server, admin.names_on_servers(self._database)) if home]
 
     def index(self, store: Store) -> Index:
         """Return the vector index of a collection's documents."""
@@ -81,7 +82,7 @@ class CollectionLocator:
         here = [one for one in queries.with_other_embedder(self._database, own) if one not in there]
         return [*here, *self._elsewhere(lambda home: home.embedder()[0] != own)]
 
-    def _elsewhere(self, fits: Callable[[CollectionBackend], bool]) -> list[str]:
+    def _elsewhere(self, fits: Callable[[ServerCollection], bool]) -> list[str]:
         """Return the names of the collections on servers for which `fits` is true.
 
         Servers that do not answer are left out, and not contacted again for a while. Opening one of their collections
@@ -135,7 +136,7 @@ class CollectionLocator:
 
     def disconnect(self, collection: str) -> None:
         """Stop using a collection of a server; the server keeps it. Raises UnknownCollection if it is stored here."""
-        if not self.of(collection).server:
+        if not self.on_server(collection):
             raise UnknownCollection(
                 f"The collection “{collection}” is on this computer: there is nothing to disconnect."
             )
@@ -146,8 +147,8 @@ class CollectionLocator:
 
         Raises UnknownCollection, also if it is on this computer, and StoreError.
         """
-        home = self.of(collection)
-        if not home.server:
+        home = self.on_server(collection)
+        if not home:
             raise UnknownCollection(
                 f"The collection “{collection}” is on this computer. To erase documents, use: localcrag forget"
             )
@@ -155,8 +156,8 @@ class CollectionLocator:
 
     def check_allowed(self, collection: str, settings: Settings) -> None:
         """Check that these settings allow questions to a collection. Raises StoreError."""
-        home = self.of(collection)
-        if settings.preset is Preset.DOCUMENTS_ONLY and home.server and not home.server.here:
+        home = self.on_server(collection)
+        if settings.preset is Preset.DOCUMENTS_ONLY and home and not home.server.here:
             raise StoreError(
                 _(
                     "The collection “%(name)s” was not searched: it is stored on %(place)s, and with the preset "

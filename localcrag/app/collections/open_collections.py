@@ -17,7 +17,7 @@ from localcrag.records.protocols import Embedder
 from localcrag.storage.collections import chunks as new_vectors
 from localcrag.storage.collections import queries
 from localcrag.storage.database import Database
-from localcrag.storage.protocol import CollectionBackend, Index, Store
+from localcrag.storage.protocol import Index, ServerCollection, Store
 from localcrag.storage.schema import error_reason
 
 
@@ -86,9 +86,9 @@ class CollectionEmbedders:
         over each time, and the collection must not change in between. If the user chooses another model in between,
         re-indexing continues with that model, unless it made the old vectors. Raises ModelError and StoreError.
         """
-        home, embedder = self._locator.of(collection), self._models.embedder_named(self.wanted(collection))
-        if home.server:
-            yield from _in_server(home, embedder)
+        embedder = self._models.embedder_named(self.wanted(collection))
+        if home := self._locator.on_server(collection):
+            yield from _reindex_on_server(home, embedder)
             return
         new_vectors.discard_outdated(self._database, collection, embedder.name)
         while True:
@@ -120,7 +120,7 @@ class CollectionEmbedders:
             yield from self.reindex(collection)
 
 
-def _in_server(home: CollectionBackend, embedder: Embedder) -> Iterator[tuple[int, int]]:
+def _reindex_on_server(home: ServerCollection, embedder: Embedder) -> Iterator[tuple[int, int]]:
     chunks = home.chunk_texts()
     vectors = {}
     for at in range(0, len(chunks), EMBED_BATCH):

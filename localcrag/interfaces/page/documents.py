@@ -235,10 +235,10 @@ def documents_html(collections: Collections, collection: str) -> str:
     """Return the list of a collection's documents, or the reason why it cannot be listed."""
     try:
         there, tags = collections.documents(collection), collections.tags.by_folder(collection)
-        foreign, home = collections.mostly_foreign(there), collections.homes.of(collection)
+        foreign, server = collections.mostly_foreign(there), collections.homes.on_server(collection)
         return renderers.documents(
-            there, collection, collections.offered(), tags, foreign=foreign, writer=home.writer(),
-            place=home.server.at if home.server else "",
+            there, collection, collections.offered(), tags, foreign=foreign,
+            writer=server.writer() if server else "", place=server.server.at if server else "",
             index_errors=collections.opened.index_errors.get(collection, ""),
         )  # fmt: skip
     except LocalcragError as error:

@@ -33,7 +33,6 @@ _COLLECTION_FILTER = f"SELECT c.id {_CHUNKS_IN_COLLECTION}"
 def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
     """Return the id and the text to embed of each chunk of a collection, shortest text first."""
     rows = database.rows(f"SELECT c.id, c.text, c.section, c.lead, c.document_id {_CHUNKS_IN_COLLECTION}", collection)
-    # A document that is deleted between the two queries has no title; replace_vectors then refuses its vectors.
     titles = titles_of(
         database.rows(f"{NAMES_AND_TITLES} JOIN collections k ON k.id = d.collection_id WHERE k.name = ?", collection)
     )
@@ -46,24 +45,6 @@ def texts_in_context(rows: Iterable[sqlite3.Row | Mapping[str, Any]], titles: Ma
         row["id"]: with_context(titles.get(row["document_id"]), row["text"], section=row["section"], lead=row["lead"])
         for row in rows
     }
-
-
-def replace_vectors(
-    database: Database, collection: str, *, embedder: str, dimension: int, vectors: Mapping[int, Vectors]
-) -> None:
-    """Replace the vectors of a collection's chunks with those of another embedding model, in one transaction.
-
-    Raises StoreError if the collection's chunks are not exactly those in `vectors`; then nothing has changed.
-    """
-    with database.transaction() as connection:
-        now = connection.execute(_COLLECTION_FILTER, (collection,))
-        if {row["id"] for row in now} != set(vectors):
-            raise concurrent_change_error(collection)
-        connection.executemany(
-            "UPDATE vectors SET vector = ? WHERE chunk_id = ?",
-            [(vector_bytes(vector), chunk_id) for chunk_id, vector in vectors.items()],
-        )
-        _set_embedder(connection, collection, embedder, dimension)
 
 
 def concurrent_change_error(collection: str) -> StoreError:

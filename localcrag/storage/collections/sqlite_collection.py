@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from localcrag.records.documents import ResidueLocation, ResidueSignature, StoredDocument
-from localcrag.records.protocols import Vectors
-from localcrag.storage.collections import admin, document_store
-from localcrag.storage.collections import chunks as stored_vectors
+from localcrag.records.documents import StoredDocument
+from localcrag.storage.collections import admin
 from localcrag.storage.collections.document_store import DocumentStore, SqliteDocuments
 from localcrag.storage.collections.index_folder import IndexFolder
 from localcrag.storage.collections.stored_collection import Scans
@@ -22,10 +19,6 @@ class SqliteCollection(SqliteDocuments):
     def __init__(self, database: Database, name: str, indexes: Path) -> None:
         """Open a collection by name; `indexes` is the folder of the index files."""
         self._database, self.name, self._indexes = database, name, indexes
-
-    def writer(self) -> str:
-        """Return "", because writers wait for each other here instead of being refused."""
-        return ""
 
     def embedder(self) -> tuple[str, int]:
         """Return the name of the collection's embedding model and its dimension. Raises UnknownCollection."""
@@ -44,20 +37,6 @@ class SqliteCollection(SqliteDocuments):
         """Return the scanned pages of its documents."""
         return Scans(self)
 
-    def has_pages_to_recognise(self) -> bool:
-        """Return whether pages wait for text recognition, or recognised pages are missing from the text."""
-        return self.name in document_store.collections_to_recognise(self._database)
-
-    def chunk_texts(self) -> list[tuple[int, str]]:
-        """Return the id and the text to embed of each chunk, shortest text first."""
-        return stored_vectors.chunk_texts(self._database, self.name)
-
-    def replace_vectors(self, *, embedder: str, dimension: int, vectors: Mapping[int, Vectors]) -> None:
-        """Replace all vectors with those of another embedding model, in one transaction. Raises StoreError."""
-        stored_vectors.replace_vectors(
-            self._database, self.name, embedder=embedder, dimension=dimension, vectors=vectors
-        )
-
     def stored(self, name: str) -> StoredDocument:
         """Return a document with everything stored about it, as of one moment. Raises UnknownDocument."""
         with self._database.transaction():
@@ -66,14 +45,6 @@ class SqliteCollection(SqliteDocuments):
     def delete(self) -> None:
         """Delete the collection and its documents. Raises UnknownCollection and StoreError."""
         admin.delete_collection(self._database, self.name)
-
-    def vacuum(self) -> None:
-        """Do nothing: `full_text.overwrite_deleted_words` cleans the whole database at once."""
-
-    @staticmethod
-    def tables_containing(_marks: Sequence[ResidueSignature]) -> list[ResidueLocation]:
-        """Return no table, because this collection is on no server."""
-        return []
 
     def remove_index(self) -> None:
         """Remove the index files, which contain vectors of texts that are no longer here."""

@@ -22,6 +22,7 @@ from localcrag.records.documents import (
 from localcrag.records.errors import NameRefused, StoreError, UnknownCollection, UnknownDocument, UnreadableDocument
 from localcrag.records.ingest import OriginalFile
 from localcrag.storage.collections.engine_choice import EngineChoice
+from localcrag.storage.postgres.collection import PostgresCollection
 from localcrag.storage.protocol import Store
 from localcrag.text.places import SheetRow
 from tests.support.fakes import FakeEmbedder
@@ -94,7 +95,7 @@ def test_scanned_pages_wait_are_read_and_get_into_the_text(homes: Homes) -> None
     (document,) = scans.documents()
     assert (document.waiting, document.recognised) == (2, 0)
     assert scans.waiting(document) == [1, 2]
-    assert home.has_pages_to_recognise()
+    assert not isinstance(home, PostgresCollection) or home.has_pages_to_recognise()
     scans.keep(document, 1, READ, 0.5)
     scans.record_failure(document, 2, "No letters.")
     assert (scans.waiting(document), scans.read(document)) == ([], {1: READ})
@@ -108,7 +109,7 @@ def test_scanned_pages_wait_are_read_and_get_into_the_text(homes: Homes) -> None
         title="Notice", pages=[1],
     )  # fmt: skip
     assert scans.documents() == []
-    assert not home.has_pages_to_recognise()
+    assert not (isinstance(home, PostgresCollection) and home.has_pages_to_recognise())
     assert (scans.text(document), home.text("scan.pdf")) == (text, text)
     assert store.full_text("Keller", 5) == store.chunk_ids()
     (document,) = home.documents()
@@ -157,8 +158,10 @@ def test_a_file_that_is_another_than_was_read_is_not_kept_nor_its_text(
     assert homes.home().texts() == {"a.pdf": "before"}
 
 
+@pytest.mark.parametrize("homes", ["postgres"], indirect=True)
 def test_vectors_of_another_embedder_take_the_place_of_all_or_of_none(homes: Homes) -> None:
     store, home = homes.store(), homes.home()
+    assert isinstance(home, PostgresCollection)
     put(store, "a.txt", "one", "another one")
     texts = home.chunk_texts()
     assert [text.rpartition("\n")[2] for _, text in texts] == ["one", "another one"]
@@ -209,11 +212,13 @@ def test_a_store_opens_the_index_of_its_collection(homes: Homes, tmp_path: Path)
     assert store.chunks([found])[found][1].text == "Bicycles stay in the cellar."
 
 
+@pytest.mark.parametrize("homes", ["postgres"], indirect=True)
 def test_a_deleted_document_leaves_nothing_in_the_tables_of_a_server(homes: Homes) -> None:
     store, home = homes.store(), homes.home()
+    assert isinstance(home, PostgresCollection)
     put(store, "a.txt", "Nine purple herons slept here.")
     marks = [ResidueSignature("“purple herons”", (b"purple herons",))]
-    assert {one.table for one in home.tables_containing(marks)} == ({"documents", "chunks"} if home.server else set())
+    assert {one.table for one in home.tables_containing(marks)} == {"documents", "chunks"}
     store.delete("a.txt")
     home.vacuum()
     assert home.tables_containing(marks) == []

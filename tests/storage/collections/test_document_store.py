@@ -19,7 +19,7 @@ from localcrag.records.ingest import OriginalFile
 from localcrag.records.passages import Thresholds
 from localcrag.records.protocols import Vectors
 from localcrag.records.run import Run
-from localcrag.storage.collections.chunks import replace_vectors
+from localcrag.storage.collections.chunks import add_new_vectors, use_new_vectors
 from localcrag.storage.collections.document_store import DOCUMENTS_QUERY, DocumentStore
 from localcrag.storage.collections.engine_choice import EngineChoice, hnswlib_import_error
 from localcrag.storage.collections.index_files import COLUMNS
@@ -489,9 +489,9 @@ def test_a_collection_embedded_anew_by_another_process_is_noticed_by_this_one(tm
     index = ChunkIndex(store, tmp_path)
     vectors = store.vectors(store.chunk_ids())
     other = Database(tmp_path / "db.sqlite3")
-    with pytest.raises(StoreError, match="changed while"):
-        replace_vectors(other, "default", embedder="new", dimension=EMBEDDER.dimension, vectors={})
-    replace_vectors(other, "default", embedder="new", dimension=EMBEDDER.dimension, vectors=vectors)
+    assert not use_new_vectors(other, "default", embedder="new", dimension=EMBEDDER.dimension)
+    add_new_vectors(other, "new", vectors)
+    assert use_new_vectors(other, "default", embedder="new", dimension=EMBEDDER.dimension)
     with pytest.raises(EmbedderMismatch):
         put(store, "b.txt", "dogs bark")
     with pytest.raises(EmbedderMismatch):
