@@ -6,6 +6,7 @@ one thread at a time. WAL mode lets other processes read while one writes.
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 import threading
 import time
@@ -56,7 +57,7 @@ def now() -> str:
 class Database:
     """An open database file."""
 
-    def __init__(self, path: Path, *, steps: Sequence[str] = MIGRATIONS) -> None:
+    def __init__(self, path: Path, *, steps: Sequence[Sequence[str]] = MIGRATIONS) -> None:
         """Open `path`, creating it and its folder if needed; `steps` are the migrations after the schema of 0.1.0.
 
         Raises StoreError, also for a database from before 0.1.0 or from a newer version.
@@ -127,9 +128,9 @@ class Database:
                     f"The database {self.path} was written by a newer localcrag (schema {version}, this one knows "
                     f"{newest}). Update localcrag, or use another --data-dir."
                 )
-            for script in self._scripts[version:]:
-                for statement in _statements(script):
-                    connection.execute(statement)
+            # One by one, because executescript would commit the transaction.
+            for statement in itertools.chain.from_iterable(self._scripts[version:]):
+                connection.execute(statement)
             if version < newest:
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {newest}")
@@ -283,16 +284,6 @@ class Database:
         """Close the connection; any later use of the object raises StoreError."""
         with self._lock:
             self._connection.close()
-
-
-def _statements(script: str) -> Iterator[str]:
-    """Split a script into statements, because executescript would commit the current transaction."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
 
 
 def migrate(path: Path) -> None:

@@ -19,36 +19,39 @@ UNSTEMMED = "plain"
 """Text search configuration of languages without stems, including those indexed by character pairs."""
 _SNOWBALL = {ENGLISH: "english"} | {code: one.name.lower() for code, one in LEXICONS.items()}
 """PostgreSQL's dictionaries by language. They have no stop words, because a question may consist of nothing else."""
-_DICTIONARIES = "".join(
-    f"""
-CREATE TEXT SEARCH DICTIONARY localcrag.stems_{code} (TEMPLATE = pg_catalog.snowball, Language = {language});
-CREATE TEXT SEARCH CONFIGURATION localcrag.{code} (COPY = pg_catalog.simple);
-ALTER TEXT SEARCH CONFIGURATION localcrag.{code}
-    ALTER MAPPING FOR asciiword, word, hword, hword_part, hword_asciipart, asciihword WITH localcrag.stems_{code};"""
+_DICTIONARIES = [
+    statement
     for code, language in _SNOWBALL.items()
-)
+    for statement in (
+        f"CREATE TEXT SEARCH DICTIONARY localcrag.stems_{code} (TEMPLATE = pg_catalog.snowball, Language = {language})",
+        f"CREATE TEXT SEARCH CONFIGURATION localcrag.{code} (COPY = pg_catalog.simple)",
+        f"""ALTER TEXT SEARCH CONFIGURATION localcrag.{code}
+    ALTER MAPPING FOR asciiword, word, hword, hword_part, hword_asciipart, asciihword WITH localcrag.stems_{code}""",
+    )
+]
 _TERMS = "\n        ".join(
     f"WHEN '{code}' THEN to_tsvector('localcrag.{code}'::regconfig, localcrag.words(t))" for code in LEXICONS
 )
-SCHEMA = rf"""
-CREATE SCHEMA localcrag;
-CREATE TABLE localcrag.about (version integer NOT NULL);
-INSERT INTO localcrag.about VALUES ({VERSION});
-CREATE TEXT SEARCH CONFIGURATION localcrag.{UNSTEMMED} (COPY = pg_catalog.simple);{_DICTIONARIES}
--- As localcrag cuts texts into words elsewhere: letters and digits, whatever stands between them.
-CREATE FUNCTION localcrag.words(t text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN pg_catalog.regexp_replace(normalize(t, NFKC), '[^[:alnum:]]+', ' ', 'g');
--- Without the marks on letters, as SQLite's full text has English.
-CREATE FUNCTION localcrag.bare_words(t text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN localcrag.words(pg_catalog.regexp_replace(normalize(t, NFKD), '[\u0300-\u036f]', '', 'g'));
--- By names, not in a column of type regconfig: a server with one cannot be upgraded by pg_upgrade.
-CREATE FUNCTION localcrag.terms(language text, t text) RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
-    CASE language
+SCHEMA = (
+    "CREATE SCHEMA localcrag",
+    "CREATE TABLE localcrag.about (version integer NOT NULL)",
+    f"INSERT INTO localcrag.about VALUES ({VERSION})",
+    f"CREATE TEXT SEARCH CONFIGURATION localcrag.{UNSTEMMED} (COPY = pg_catalog.simple)",
+    *_DICTIONARIES,
+    # As localcrag cuts texts into words elsewhere: letters and digits, whatever stands between them.
+    """CREATE FUNCTION localcrag.words(t text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN pg_catalog.regexp_replace(normalize(t, NFKC), '[^[:alnum:]]+', ' ', 'g')""",
+    # Without the marks on letters, as SQLite's full text has English.
+    r"""CREATE FUNCTION localcrag.bare_words(t text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN localcrag.words(pg_catalog.regexp_replace(normalize(t, NFKD), '[\u0300-\u036f]', '', 'g'))""",
+    # By names, not in a column of type regconfig: a server with one cannot be upgraded by pg_upgrade.
+    f"""CREATE FUNCTION localcrag.terms(language text, t text) RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE language
         {_TERMS}
         WHEN '{UNSTEMMED}' THEN to_tsvector('localcrag.{UNSTEMMED}'::regconfig, localcrag.words(t))
         ELSE to_tsvector('localcrag.{ENGLISH}'::regconfig, localcrag.bare_words(t))
-    END;
-CREATE TABLE localcrag.collections (
+    END""",
+    """CREATE TABLE localcrag.collections (
     id integer PRIMARY KEY,
     name text NOT NULL UNIQUE,
     embedder text NOT NULL,
@@ -60,8 +63,8 @@ CREATE TABLE localcrag.collections (
     changes bigint NOT NULL DEFAULT 0,
     chunks bigint NOT NULL DEFAULT 0,
     words bigint NOT NULL DEFAULT 0
-);
-CREATE TABLE localcrag.documents (
+)""",
+    """CREATE TABLE localcrag.documents (
     collection_id integer NOT NULL REFERENCES localcrag.collections (id) ON DELETE CASCADE,
     id bigint NOT NULL,
     name text NOT NULL,
@@ -77,9 +80,9 @@ CREATE TABLE localcrag.documents (
     language text NOT NULL,
     PRIMARY KEY (collection_id, id),
     UNIQUE (collection_id, name)
-);
-CREATE INDEX documents_by_checksum ON localcrag.documents (collection_id, sha256);
-CREATE TABLE localcrag.chunks (
+)""",
+    "CREATE INDEX documents_by_checksum ON localcrag.documents (collection_id, sha256)",
+    r"""CREATE TABLE localcrag.chunks (
     collection_id integer NOT NULL,
     id bigint NOT NULL,
     document_id bigint NOT NULL,
@@ -105,27 +108,27 @@ CREATE TABLE localcrag.chunks (
     in_graph boolean NOT NULL,
     PRIMARY KEY (collection_id, id),
     FOREIGN KEY (collection_id, document_id) REFERENCES localcrag.documents (collection_id, id) ON DELETE CASCADE
-) PARTITION BY LIST (collection_id);
-CREATE INDEX chunks_of_document ON localcrag.chunks (collection_id, document_id);
-CREATE INDEX chunks_alike ON localcrag.chunks (collection_id, likeness);
-CREATE INDEX chunks_not_in_graph ON localcrag.chunks (collection_id, likeness) WHERE NOT in_graph;
-CREATE INDEX chunks_by_words ON localcrag.chunks USING gin (search);
--- In how many chunks a term is: what BM25 weighs it by.
-CREATE TABLE localcrag.term_counts (
+) PARTITION BY LIST (collection_id)""",
+    "CREATE INDEX chunks_of_document ON localcrag.chunks (collection_id, document_id)",
+    "CREATE INDEX chunks_alike ON localcrag.chunks (collection_id, likeness)",
+    "CREATE INDEX chunks_not_in_graph ON localcrag.chunks (collection_id, likeness) WHERE NOT in_graph",
+    "CREATE INDEX chunks_by_words ON localcrag.chunks USING gin (search)",
+    # In how many chunks a term is: what BM25 weighs it by.
+    """CREATE TABLE localcrag.term_counts (
     collection_id integer NOT NULL REFERENCES localcrag.collections (id) ON DELETE CASCADE,
     term text NOT NULL,
     chunks integer NOT NULL,
     PRIMARY KEY (collection_id, term)
-);
-CREATE INDEX terms_of_none ON localcrag.term_counts (collection_id) WHERE chunks <= 0;
-CREATE TABLE localcrag.originals (
+)""",
+    "CREATE INDEX terms_of_none ON localcrag.term_counts (collection_id) WHERE chunks <= 0",
+    """CREATE TABLE localcrag.originals (
     collection_id integer NOT NULL,
     document_id bigint NOT NULL,
     data bytea NOT NULL,
     PRIMARY KEY (collection_id, document_id),
     FOREIGN KEY (collection_id, document_id) REFERENCES localcrag.documents (collection_id, id) ON DELETE CASCADE
-);
-CREATE TABLE localcrag.scans (
+)""",
+    """CREATE TABLE localcrag.scans (
     collection_id integer NOT NULL,
     document_id bigint NOT NULL,
     page integer NOT NULL,
@@ -136,22 +139,22 @@ CREATE TABLE localcrag.scans (
     in_text integer NOT NULL DEFAULT 0,
     PRIMARY KEY (collection_id, document_id, page),
     FOREIGN KEY (collection_id, document_id) REFERENCES localcrag.documents (collection_id, id) ON DELETE CASCADE
-);
-CREATE TABLE localcrag.document_tags (
+)""",
+    """CREATE TABLE localcrag.document_tags (
     collection_id integer NOT NULL,
     document_id bigint NOT NULL,
     tag text NOT NULL,
     PRIMARY KEY (collection_id, document_id, tag),
     FOREIGN KEY (collection_id, document_id) REFERENCES localcrag.documents (collection_id, id) ON DELETE CASCADE
-);
-CREATE TABLE localcrag.folder_tags (
+)""",
+    """CREATE TABLE localcrag.folder_tags (
     collection_id integer NOT NULL REFERENCES localcrag.collections (id) ON DELETE CASCADE,
     folder text NOT NULL,
     tag text NOT NULL,
     PRIMARY KEY (collection_id, folder, tag)
-);
-CREATE SEQUENCE localcrag.collection_ids AS integer;
-"""
+)""",
+    "CREATE SEQUENCE localcrag.collection_ids AS integer",
+)
 ID_SEQUENCE = "CREATE SEQUENCE localcrag.ids START {start}"
 """SQL of the sequence for ids of documents and chunks. It starts at a random number far above SQLite's ids, so that the
 ids of two databases hardly ever coincide, and an old question cannot show a wrong passage."""
@@ -216,9 +219,8 @@ def _create_tables(session: Session) -> None:
     import random  # noqa: PLC0415 - only here
 
     session.run("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
-    for statement in SCHEMA.split(";\n"):
-        if statement.strip():
-            session.run(statement)
+    for statement in SCHEMA:
+        session.run(statement)
     session.run(ID_SEQUENCE.format(start=random.SystemRandom().randrange(LEAST_ID, MOST_ID)))
 
 

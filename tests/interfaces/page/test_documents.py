@@ -28,18 +28,11 @@ class NoTags:
         return {}
 
 
-class FakeHome:
-    """A home on this computer."""
-
-    server = None
-
-    def writer(self) -> str:
-        return ""
-
-
 class FakeHomes:
-    def of(self, collection: str) -> FakeHome:
-        return FakeHome()
+    """All collections are on this computer."""
+
+    def on_server(self, collection: str) -> None:
+        return None
 
 
 class FakeOpened:
