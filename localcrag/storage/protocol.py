@@ -37,14 +37,8 @@ class Store(ChunkStore, DocumentShelf, Protocol):
     """The documents and chunks of a collection that is open with its embedding model."""
 
     @property
-    def name(self) -> str: ...
-
-    @property
     def embedder(self) -> str:
         """The name of the embedding model."""
-
-    @property
-    def dimension(self) -> int: ...
 
     @property
     def server(self) -> PostgresAddress | None:
@@ -52,12 +46,6 @@ class Store(ChunkStore, DocumentShelf, Protocol):
 
     def find(self, name: str) -> Document | None:
         """Return the document of that name, or None."""
-
-    def text(self, name: str) -> str:
-        """Return a document's text. Raises UnknownDocument."""
-
-    def title(self, name: str) -> str | None:
-        """Return a document's title, or None if it is made from the name."""
 
     def delete(self, name: str) -> int:
         """Remove a document and its attachments; return the number of attachments. Raises UnknownDocument."""
