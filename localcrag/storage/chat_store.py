@@ -11,12 +11,15 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from localcrag.records.enums import Preset
 from localcrag.records.errors import QuestionError, StoreError, UnknownChat
 from localcrag.records.restriction import EVERYWHERE, Restriction
-from localcrag.records.run import UNTITLED, Chat, ChatTurn, TurnState, Version, chat_title
+from localcrag.records.run import UNTITLED, Chat, ChatTurn, TurnState, chat_title
 from localcrag.storage.database import Database
 
+_CHAT, _TURN = TypeAdapter(Chat), TypeAdapter(ChatTurn)
 _Row = dict[str, Any]
 """A stored turn, or only the columns that give its place in the tree: `number`, `parent` and `chosen`."""
 _POSITIONS = "SELECT chat_id, number, parent, chosen FROM chat_turns"
@@ -97,7 +100,9 @@ class ChatStore:
                 if _becomes_visible(row, rows):
                     row["chosen"] = _next_choice(rows)
         versions = _by_parent(rows)
-        return [_turn(row, versions[row["parent"]]) for row in (_branch(rows) if to is None else _path_to(rows, to))]
+        for row in rows:
+            row["versions"] = versions[row["parent"]] if len(versions[row["parent"]]) > 1 else ()
+        return [_TURN.validate_python(row) for row in (_branch(rows) if to is None else _path_to(rows, to))]
 
     def ask(self, chat_id: int, question: str, *, instead_of: int | None = None) -> ChatTurn:
         """Add a question to the visible branch, or as another version of the turn `instead_of`.
@@ -295,30 +300,12 @@ def _next_choice(rows: Sequence[_Row]) -> int:
 
 
 def _chat(row: sqlite3.Row, turns: int) -> Chat:
-    preset, restriction = row["preset"], row["restriction"]
-    read = {
-        "preset": Preset(preset) if preset else None,
-        "restriction": Restriction.of(json.loads(restriction)) if restriction else EVERYWHERE,
-    }
-    return Chat(**{**dict(row), **read, "turns": turns})
+    restriction = Restriction.of(json.loads(row["restriction"])) if row["restriction"] else EVERYWHERE
+    return _CHAT.validate_python({**row, "restriction": restriction, "turns": turns})
 
 
 def _restriction_json(restriction: Restriction) -> str | None:
     return json.dumps(restriction.plain(), ensure_ascii=False) if restriction else None
-
-
-def _turn(row: _Row, rows: Sequence[_Row]) -> ChatTurn:
-    """Return the turn of a row; `rows` are all versions of the turn."""
-    versions = [Version(row["number"], TurnState(row["state"])) for row in rows]
-    return ChatTurn(
-        number=row["number"],
-        parent=row["parent"],
-        question=row["question"],
-        answer=row["answer"],
-        run_id=row["run_id"],
-        state=TurnState(row["state"]),
-        versions=tuple(versions) if len(versions) > 1 else (),
-    )
 
 
 def _next_timestamp(connection: sqlite3.Connection) -> str:

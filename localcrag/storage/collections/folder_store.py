@@ -6,13 +6,15 @@ import json
 import os
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping
-from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from localcrag.records.errors import StoreError
-from localcrag.records.ingest import FolderCounts, GoneFilePolicy, KnownFile, Stamp, WatchedFolder
+from localcrag.records.ingest import FolderCounts, KnownFile, Stamp, WatchedFolder
 from localcrag.storage.collections.admin import collection_row
 from localcrag.storage.database import Database, now
 
+_FOLDER = TypeAdapter(WatchedFolder)
 _FOLDERS = "SELECT b.*, k.name AS collection FROM bound_folders b JOIN collections k ON k.id = b.collection_id"
 _COLLECTION_FILTER = "folder_id IN (SELECT id FROM bound_folders WHERE collection_id = ?)"
 _ALIASES = (
@@ -177,15 +179,8 @@ _GONE = "gone_at IS NOT NULL"
 def _folder(row: sqlite3.Row | None) -> WatchedFolder:
     if row is None:
         raise StoreError("The folder is no longer being watched. Watch it again: localcrag folder add PATH")
-    fields = dict(row) | {
-        "path": Path(row["path"]),
-        "include": tuple(json.loads(row["include"])),
-        "exclude": tuple(json.loads(row["exclude"])),
-        "gone": GoneFilePolicy(row["gone"]),
-        "paused": bool(row["paused"]),
-    }
-    del fields["collection_id"]
-    return WatchedFolder(**fields)
+    patterns = {column: json.loads(row[column]) for column in ("include", "exclude")}
+    return _FOLDER.validate_python({**row, **patterns})
 
 
 def _file(row: sqlite3.Row) -> KnownFile:
