@@ -13,7 +13,6 @@ import sqlite3
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
@@ -23,7 +22,7 @@ from localcrag.privacy.private_folder import flush_to_disk
 from localcrag.records.errors import EvaluationError, LabelError, ReportError, StoreError
 from localcrag.records.evaluation_set import DOCUMENTS, QUESTIONS, Question
 from localcrag.runs.labels import Circumstances, Label, LabelKind, LabelledScore, LabelledStrip, Pin
-from localcrag.storage.database import Database
+from localcrag.storage.database import Database, now
 
 Record = TypeVar("Record")
 _LABEL, _PIN = TypeAdapter(Label), TypeAdapter(Pin)
@@ -91,7 +90,7 @@ class PinStore:
 
     def put(self, collection: str, question: Question) -> Pin:
         """Pin a question, replacing an earlier pin of the same run. Raises StoreError."""
-        pin = Pin(question.id, datetime.now(UTC).isoformat(timespec="seconds"), collection, question)
+        pin = Pin(question.id, now(), collection, question)
         values = (pin.run_id, pin.pinned_at, collection, _QUESTION.dump_json(question).decode())
         self._database.run("INSERT OR REPLACE INTO pins VALUES (?, ?, ?, ?)", *values)
         return pin

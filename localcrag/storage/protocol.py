@@ -95,9 +95,6 @@ class ServerCollection(CollectionBackend, Protocol):
     def has_pages_to_recognise(self) -> bool:
         """Return whether pages wait for text recognition, or recognised pages are missing from the text."""
 
-    def chunk_texts(self) -> list[tuple[int, str]]:
-        """Return the id and the text to embed of each chunk, shortest text first."""
-
     def replace_vectors(self, *, embedder: str, dimension: int, vectors: Mapping[int, Vectors]) -> None:
         """Replace all vectors with those of another embedding model, in one transaction."""
 

@@ -13,7 +13,6 @@ from localcrag.app.collections.collections import Collections
 from localcrag.app.collections.locator import TransferProgress, existing_documents
 from localcrag.app.shared_state import LazyCache
 from localcrag.records.documents import StoredChunk, StoredDocument
-from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import NameRefused
 from localcrag.storage.collections import admin, full_text, queries
 from localcrag.storage.collections.collection_file import (
@@ -23,7 +22,7 @@ from localcrag.storage.collections.collection_file import (
     hidden_collection,
     refresh_import_lock,
 )
-from localcrag.storage.database import Database, now
+from localcrag.storage.database import Database
 from localcrag.storage.protocol import CollectionBackend
 from localcrag.text.titles import passage_context, title_from_name
 
@@ -73,7 +72,7 @@ class CollectionCopies:
         names = [one.name for one in source.documents()]
         new = self._free(new)
         yield TransferProgress(0, len(names))
-        with hidden_collection(self._database, embedder=embedder, dimension=dimension, created_at=now()) as hidden:
+        with hidden_collection(self._database, embedder=embedder, dimension=dimension) as hidden:
             for done in self._put(existing_documents(source, names), hidden):
                 yield TransferProgress(done, len(names))
             with self._database.transaction() as connection:
@@ -159,9 +158,7 @@ class CollectionCopies:
             about = reader.about
             wanted = self._name_of(about, name, extra=extra)
             yield wanted, TransferProgress(0, about.documents)
-            with hidden_collection(
-                self._database, embedder=about.embedder, dimension=about.dimension, created_at=now()
-            ) as hidden:
+            with hidden_collection(self._database, embedder=about.embedder, dimension=about.dimension) as hidden:
                 for done in self._put(reader.documents(), hidden):
                     yield wanted, TransferProgress(done, about.documents)
                 # The name is checked again at the end: others may have taken it during the import.
@@ -203,10 +200,7 @@ class CollectionCopies:
             new = self._name_of(about, name, extra=extra)
             admin.rename_collection(self._database, hidden, new)
             self._collections.homes.local(new).put_folder_tags(about.folder_tags)
-            if about.preset:
-                queries.set_preset(self._database, new, Preset(about.preset))
-            if about.web:
-                queries.set_web_mode(self._database, new, WebMode(about.web))
+            queries.choose(self._database, new, preset=about.preset, web=about.web)
         return new
 
     def _free_name(self, name: str) -> str:

@@ -92,7 +92,8 @@ class CollectionEmbedders:
             return
         new_vectors.discard_outdated(self._database, collection, embedder.name)
         while True:
-            left, total = new_vectors.missing_vectors(self._database, collection)
+            texts = self._locator.local(collection).chunk_texts()
+            left, total = new_vectors.missing_vectors(self._database, texts), len(texts)
             yield total - len(left), total
             for at in range(0, len(left), EMBED_BATCH):
                 some = left[at : at + EMBED_BATCH]

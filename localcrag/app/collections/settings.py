@@ -41,7 +41,7 @@ class CollectionSettings:
 
     def set_preset(self, preset: Preset | None, collection: str | None = None) -> None:
         """Set the preset of a collection, or remove it with None. Raises UnknownCollection and StoreError."""
-        queries.set_preset(self._database, self._there(collection), preset)
+        queries.choose(self._database, self._there(collection), preset=preset)
 
     def web_mode(self, collection: str | None = None) -> WebMode:
         """Return the web mode for a collection's questions: its own, unless one is set for all collections."""
@@ -50,7 +50,7 @@ class CollectionSettings:
 
     def set_web_mode(self, mode: WebMode | None, collection: str | None = None) -> None:
         """Set the web mode of a collection, or remove it with None. Raises UnknownCollection and StoreError."""
-        queries.set_web_mode(self._database, self._there(collection), mode)
+        queries.choose(self._database, self._there(collection), web=mode)
 
     def embedders(self) -> dict[str, str]:
         """Return the embedding models of collections that have their own, by collection. Raises StoreError."""
@@ -65,7 +65,7 @@ class CollectionSettings:
         name = self._there(collection)
         if embedder is not None:
             self._library.path(embedder, ModelRole.EMBEDDER)
-        queries.set_embedder(self._database, name, embedder)
+        queries.choose(self._database, name, embedder=embedder)
 
     def applied_to(self, settings: Settings, preset: Preset | None = None) -> Settings:
         """Return `settings` with the web mode of its collection, under `preset` or else the collection's own.

@@ -21,22 +21,10 @@ from localcrag.storage.database import Database
 from localcrag.text.places import SheetRow
 from localcrag.text.titles import passage_context, title_from_name, with_context
 
-NAMES_AND_TITLES = "SELECT d.id, d.name, d.title FROM documents d"
-"""The query for the rows that `titles_of` needs; a condition can follow."""
-_CHUNKS_IN_COLLECTION = (
-    "FROM chunks c JOIN documents d ON d.id = c.document_id JOIN collections k ON k.id = d.collection_id "
+_COLLECTION_FILTER = (
+    "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id JOIN collections k ON k.id = d.collection_id "
     "WHERE k.name = ?"
 )
-_COLLECTION_FILTER = f"SELECT c.id {_CHUNKS_IN_COLLECTION}"
-
-
-def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
-    """Return the id and the text to embed of each chunk of a collection, shortest text first."""
-    rows = database.rows(f"SELECT c.id, c.text, c.section, c.lead, c.document_id {_CHUNKS_IN_COLLECTION}", collection)
-    titles = titles_of(
-        database.rows(f"{NAMES_AND_TITLES} JOIN collections k ON k.id = d.collection_id WHERE k.name = ?", collection)
-    )
-    return sorted(texts_in_context(rows, titles).items(), key=lambda text: len(text[1]))
 
 
 def texts_in_context(rows: Iterable[sqlite3.Row | Mapping[str, Any]], titles: Mapping[int, str]) -> dict[int, str]:
@@ -64,7 +52,7 @@ def _set_embedder(connection: sqlite3.Connection, collection: str, embedder: str
 
 
 def titles_of(rows: Iterable[sqlite3.Row | Mapping[str, Any]]) -> dict[int, str]:
-    """Return the titles of documents, by id, from rows of NAMES_AND_TITLES."""
+    """Return the titles of documents, by id, from rows with `id`, `name` and `title`."""
     return {row["id"]: row["title"] or title_from_name(row["name"]) for row in rows}
 
 
@@ -129,11 +117,10 @@ def interrupted_collections(database: Database) -> list[str]:
     )
 
 
-def missing_vectors(database: Database, collection: str) -> tuple[list[tuple[int, str]], int]:
-    """Return the id and text of the chunks without a new vector, shortest first, and the number of all chunks."""
+def missing_vectors(database: Database, texts: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return those of the given chunks, each an id and a text, that have no new vector."""
     finished = set(database.column("SELECT chunk_id FROM new_vectors"))
-    texts = chunk_texts(database, collection)
-    return [one for one in texts if one[0] not in finished], len(texts)
+    return [one for one in texts if one[0] not in finished]
 
 
 def add_new_vectors(database: Database, embedder: str, vectors: Mapping[int, Vectors]) -> None:

@@ -30,7 +30,7 @@ from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import NameRefused, StoreError
 from localcrag.storage.collections.admin import LONGEST_NAME
 from localcrag.storage.collections.queries import checked_tag
-from localcrag.storage.database import Database
+from localcrag.storage.database import Database, now
 from localcrag.storage.files import PART, is_abandoned, locked_file
 from localcrag.storage.schema import HIDDEN_PREFIX, IS_VISIBLE, read_header
 
@@ -39,7 +39,7 @@ DOCUMENTS_PER_STEP = 50
 
 
 @contextmanager
-def hidden_collection(database: Database, *, embedder: str, dimension: int, created_at: str) -> Iterator[str]:
+def hidden_collection(database: Database, *, embedder: str, dimension: int) -> Iterator[str]:
     """Create a hidden collection for an import, and yield its name. Raises StoreError.
 
     Unless the block renames it (admin.rename_collection), the collection is removed afterwards, also after an error.
@@ -58,7 +58,7 @@ def hidden_collection(database: Database, *, embedder: str, dimension: int, crea
             with database.transaction() as connection:
                 connection.execute(
                     "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, ?, ?, ?)",
-                    (name, embedder, dimension, created_at),
+                    (name, embedder, dimension, now()),
                 )
             try:
                 yield name

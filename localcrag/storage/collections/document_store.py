@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from localcrag.records.documents import DOCUMENT_COLUMNS, Chunk, Document, StoredChunk
-from localcrag.records.errors import StoreError, UnknownCollection
+from localcrag.records.errors import IndexFileError, StoreError, UnknownCollection
 from localcrag.records.ingest import OriginalFile
 from localcrag.records.protocols import Vectors
-from localcrag.storage.collections import admin, full_text, index_folder
+from localcrag.storage.collections import admin, full_text
 from localcrag.storage.collections.chunks import put_chunks, stored_chunks, title_to_store
 from localcrag.storage.collections.engine_choice import EngineChoice
 from localcrag.storage.collections.index_folder import IndexRow
@@ -264,11 +264,31 @@ class DocumentStore(SqliteDocuments, OpenStore[SqliteSession]):
 
     def index_file(self) -> IndexRow | None:
         """Return the row of the vector index file that was written last, or None."""
-        return index_folder.read_index_row(self._database, self.id)
+        for row in self.rows("SELECT * FROM index_files WHERE collection_id = :collection"):
+            state = row["newest"], row["highest"]
+            return IndexRow(row["name"], row["fingerprint"], row["rows"], state, row["gone"])
+        return None
 
     def set_index_file(self, row: IndexRow | None) -> str | None:
-        """Record the vector index file that was just written, and return the name of the previous one."""
-        return index_folder.write_index_row(self._database, self.id, row)
+        """Record the vector index file that was just written, or that there is none; return the previous one's name.
+
+        Also removes the records of changes that are too old for any index to need. Raises IndexFileError.
+        """
+        try:
+            with self._database.transaction() as connection:
+                delete = "DELETE FROM index_files WHERE collection_id = ? RETURNING name"
+                before = connection.execute(delete, (self.id,)).fetchone()
+                if row:
+                    connection.execute(
+                        "INSERT INTO index_files (collection_id, name, fingerprint, rows, newest, highest, gone) "
+                        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                        (self.id, row.name, row.fingerprint, row.rows, *row.state, row.gone),
+                    )
+                prune = "DELETE FROM chunk_changes WHERE number <= (SELECT max(number) FROM chunk_changes) - ?"
+                connection.execute(prune, (full_text.CHANGES_KEPT,))
+        except StoreError as error:
+            raise IndexFileError(f"The vector index could not be noted in the database. {error}") from error
+        return before["name"] if before else None
 
     def _require_embedder(self, row: sqlite3.Row | None) -> None:
         if row is None:

@@ -77,13 +77,6 @@ def changes_since(database: Database, collection: int, before: State) -> Changes
     return added, set(database.column(changed, collection, number)) - added
 
 
-def prune(connection: sqlite3.Connection) -> None:
-    """Remove all but the CHANGES_KEPT newest changes."""
-    connection.execute(
-        "DELETE FROM chunk_changes WHERE number <= (SELECT max(number) FROM chunk_changes) - ?", (CHANGES_KEPT,)
-    )
-
-
 UNKNOWN_LANGUAGE = ""
 """Language of a document whose language its text does not reveal."""
 

@@ -1,4 +1,4 @@
-"""The index files of a collection: their folder, and their record in the database."""
+"""The index files of a collection."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcrag.records.errors import IndexFileError, StoreError
+from localcrag.records.errors import IndexFileError
 from localcrag.storage.collections import full_text
 from localcrag.storage.collections.index_files import COLUMNS, IndexBuilder, IndexFile, fingerprint
-from localcrag.storage.database import Database
 from localcrag.storage.files import is_abandoned, locked_file
 
 UNRECORDED_SECONDS = 3600.0
@@ -138,33 +137,3 @@ class IndexFolder:
 
     def _files_of(self, name: str) -> tuple[Path, Path]:
         return self._folder / name, (self._folder / name).with_suffix(COLUMNS)
-
-
-def read_index_row(database: Database, collection: int) -> IndexRow | None:
-    """Return the record of a collection's index files, or None. Raises StoreError."""
-    rows = database.rows("SELECT * FROM index_files WHERE collection_id = ?", collection)
-    if not rows:
-        return None
-    row = rows[0]
-    return IndexRow(row["name"], row["fingerprint"], row["rows"], (row["newest"], row["highest"]), row["gone"])
-
-
-def write_index_row(database: Database, collection: int, row: IndexRow | None) -> str | None:
-    """Record a collection's index files, or that it has none; return the name of the previous graph file.
-
-    Also removes the records of changes that are too old for any index to need. Raises IndexFileError.
-    """
-    try:
-        with database.transaction() as connection:
-            delete = "DELETE FROM index_files WHERE collection_id = ? RETURNING name"
-            before = connection.execute(delete, (collection,)).fetchone()
-            if row:
-                connection.execute(
-                    "INSERT INTO index_files (collection_id, name, fingerprint, rows, newest, highest, gone) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (collection, row.name, row.fingerprint, row.rows, *row.state, row.gone),
-                )
-            full_text.prune(connection)
-    except StoreError as error:
-        raise IndexFileError(f"The vector index could not be noted in the database. {error}") from error
-    return before["name"] if before else None

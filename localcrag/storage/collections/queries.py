@@ -79,22 +79,12 @@ def preset_of(database: Database, collection: str) -> Preset | None:
     return Preset(name) if name in list(Preset) else None
 
 
-def set_preset(database: Database, collection: str, preset: Preset | None) -> None:
-    """Set the collection's preset; None removes it. Raises StoreError."""
-    _set(database, collection, "preset", preset)
-
-
 def web_mode_of(database: Database, collection: str) -> WebMode | None:
     """Return the collection's web mode: None if it has none, NEVER if this version does not know the mode."""
     name = database.value("SELECT web FROM collection_settings WHERE collection = ?", collection)
     if name is None:
         return None
     return WebMode(name) if name in list(WebMode) else WebMode.NEVER
-
-
-def set_web_mode(database: Database, collection: str, mode: WebMode | None) -> None:
-    """Set the collection's web mode; None removes it. Raises StoreError."""
-    _set(database, collection, "web", mode)
 
 
 def embedder_of(database: Database, collection: str) -> str | None:
@@ -108,17 +98,15 @@ def chosen_embedders(database: Database) -> dict[str, str]:
     return {row["collection"]: row["embedder"] for row in rows}
 
 
-def set_embedder(database: Database, collection: str, embedder: str | None) -> None:
-    """Choose an embedding model for the collection; None stands for the model in use. Raises StoreError."""
-    _set(database, collection, "embedder", embedder)
-
-
-def _set(database: Database, collection: str, column: str, value: str | None) -> None:
-    database.run(
-        f"INSERT INTO collection_settings (collection, {column}) VALUES (?, ?) "  # noqa: S608 - our own column names
-        f"ON CONFLICT (collection) DO UPDATE SET {column} = excluded.{column}",
-        *(collection, value),
-    )
+def choose(database: Database, collection: str, **choices: str | None) -> None:
+    """Set a collection's `preset`, `web` mode or `embedder`; None: that of the settings. Raises StoreError."""
+    with database.transaction() as connection:
+        for column, value in choices.items():
+            sql = (
+                f"INSERT INTO collection_settings (collection, {column}) VALUES (?, ?) "  # noqa: S608 - our own names
+                f"ON CONFLICT (collection) DO UPDATE SET {column} = excluded.{column}"
+            )
+            connection.execute(sql, (collection, value))
 
 
 LONGEST_TAG = 50

@@ -226,6 +226,15 @@ class StoredCollection(Protocol[AnySession]):
             for folder, tag in ((folder, tag) for folder, words in tags.items() for tag in words):
                 session.run("INSERT INTO folder_tags VALUES (:collection, :folder, :tag)", folder=folder, tag=tag)
 
+    def chunk_texts(self) -> list[tuple[int, str]]:
+        """Return the id and the text to embed of each chunk, shortest text first."""
+        ids = "SELECT id FROM documents WHERE collection_id = :collection"
+        columns = "id, text, section, lead, document_id"
+        rows = self.rows(f"SELECT {columns} FROM chunks WHERE {self.condition}document_id IN ({ids})")
+        # A document that is deleted between the two queries has no title; its chunks get no vectors.
+        titles = titles_of(self.rows("SELECT id, name, title FROM documents WHERE collection_id = :collection"))
+        return sorted(texts_in_context(rows, titles).items(), key=lambda text: len(text[1]))
+
     def stored(self, name: str) -> StoredDocument:
         """Return a document with everything stored about it. Raises UnknownDocument."""
         rows = self.rows(f"SELECT * FROM documents WHERE {NAMED}", name=name)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from localcrag.records.documents import ResidueLocation, ResidueSignature, StoredDocument
 from localcrag.records.protocols import Vectors
-from localcrag.storage.collections.chunks import concurrent_change_error, texts_in_context, titles_of
+from localcrag.storage.collections.chunks import concurrent_change_error
 from localcrag.storage.collections.stored_collection import Scans
 from localcrag.storage.postgres import schema
 from localcrag.storage.postgres.connection import CollectionSession, storable
@@ -43,12 +43,6 @@ class PostgresCollection(PostgresDocuments):
     def has_pages_to_recognise(self) -> bool:
         """Return whether pages wait for text recognition, or recognised pages are missing from the text."""
         return bool(self.rows(f"SELECT 1 FROM scans WHERE {IN_COLLECTION} AND error IS NULL AND in_text = 0 LIMIT 1"))
-
-    def chunk_texts(self) -> list[tuple[int, str]]:
-        """Return the id and the text to embed of each chunk, shortest text first."""
-        titles = titles_of(self.rows(f"SELECT id, name, title FROM documents WHERE {IN_COLLECTION}"))
-        rows = self.rows(f"SELECT id, text, section, lead, document_id FROM chunks WHERE {IN_COLLECTION}")
-        return sorted(texts_in_context(rows, titles).items(), key=lambda text: len(text[1]))
 
     def replace_vectors(self, *, embedder: str, dimension: int, vectors: Mapping[int, Vectors]) -> None:
         """Replace all vectors with those of another embedding model, in one transaction. Raises StoreError."""

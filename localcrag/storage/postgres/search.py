@@ -14,7 +14,7 @@ from localcrag.records.ingest import OriginalFile
 from localcrag.records.protocols import Vectors
 from localcrag.storage.collections.chunks import COLUMNS, chunk_from, vector_bytes
 from localcrag.storage.collections.engine_choice import EngineChoice
-from localcrag.storage.collections.full_text import rarest
+from localcrag.storage.collections.full_text import MOST_CHUNKS, rarest
 from localcrag.storage.collections.queries import embedder_mismatch
 from localcrag.storage.collections.stored_collection import NAMED, OpenStore, StoredCollection
 from localcrag.storage.files import read_pieces
@@ -36,8 +36,6 @@ from localcrag.text.words import is_function_word
 
 K1, B = 1.2, 0.75
 """Parameters of BM25, the same as in SQLite's bm25()."""
-MOST_CHUNKS = 2000
-"""Maximum number of chunks with a word. A more frequent word does not tell documents apart, and its look-up is slow."""
 MOST_SCORED_SHARE = 0.2
 """Share of chunks above which a term is not scored: it weighs little, but must be looked up in each chunk."""
 INFINITE_SUM = 1.64493406685

@@ -186,7 +186,7 @@ def test_a_copy_that_was_made_meanwhile_has_nothing_of_it_once_it_is_in_use(asse
 
 def test_what_cannot_be_removed_stays_hidden_until_a_start_that_can(tmp_path: Path) -> None:
     database = Database(tmp_path / "localcrag.sqlite3")
-    with suppress(KeyError), collection_file.hidden_collection(database, embedder="x", dimension=4, created_at="2026"):
+    with suppress(KeyError), collection_file.hidden_collection(database, embedder="x", dimension=4):
         with database.transaction() as connection:
             sql = "CREATE TRIGGER kept BEFORE DELETE ON collections BEGIN SELECT raise(ABORT, 'kept'); END"
             connection.execute(sql)
