@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
@@ -20,7 +20,7 @@ from localcrag.records.run import UNTITLED, Chat, ChatTurn, TurnState, chat_titl
 from localcrag.storage.database import Database
 
 _CHAT, _TURN = TypeAdapter(Chat), TypeAdapter(ChatTurn)
-_Row = dict[str, Any]
+_Row = Any
 """A stored turn, or only the columns that give its place in the tree: `number`, `parent` and `chosen`."""
 _POSITIONS = "SELECT chat_id, number, parent, chosen FROM chat_turns"
 _TURNS = "SELECT * FROM chat_turns WHERE chat_id = ? ORDER BY number"
@@ -65,7 +65,7 @@ class ChatStore:
         if query := words.strip().casefold():
             texts = self._searchable_texts()
             rows = [row for row in rows if query in f"{row['title']}\n{texts.get(row['id'], '')}".casefold()]
-        places = _dicts(self._database.rows(f"{_POSITIONS} ORDER BY chat_id"))
+        places = self._database.rows(f"{_POSITIONS} ORDER BY chat_id")
         turns = {chat_id: len(_branch([*some])) for chat_id, some in groupby(places, lambda row: row["chat_id"])}
         return [_chat(row, turns.get(row["id"], 0)) for row in rows]
 
@@ -82,7 +82,7 @@ class ChatStore:
         rows = self._database.rows("SELECT * FROM chats WHERE id = ?", chat_id)
         if not rows:
             raise UnknownChat(f"The chat {chat_id} no longer exists. Choose another from the list, or start a new one.")
-        turns = _branch(_dicts(self._database.rows(f"{_POSITIONS} WHERE chat_id = ?", chat_id)))
+        turns = _branch(self._database.rows(f"{_POSITIONS} WHERE chat_id = ?", chat_id))
         return _chat(rows[0], len(turns))
 
     def turns(self, chat_id: int, to: int | None = None) -> list[ChatTurn]:
@@ -91,7 +91,7 @@ class ChatStore:
         Raises QuestionError if there is no turn `to`.
         """
         self.chat(chat_id)
-        rows = _dicts(self._database.rows(_TURNS, chat_id))
+        rows = [dict(row) for row in self._database.rows(_TURNS, chat_id)]
         for row in rows:
             late = self._late.get((chat_id, row["number"]))
             # Only a question that is not answered yet can get a late outcome.
@@ -112,7 +112,7 @@ class ChatStore:
         """
         with self._writing() as connection:
             self._touch(connection, chat_id)
-            rows = _positions(connection, chat_id)
+            rows = connection.execute(f"{_POSITIONS} WHERE chat_id = ?", (chat_id,)).fetchall()
             if instead_of is None:
                 branch = _branch(rows)
                 parent, chosen = branch[-1]["number"] if branch else None, _next_choice(rows)
@@ -225,7 +225,7 @@ def _put(connection: sqlite3.Connection, chat_id: int, turn: ChatTurn) -> None:
         (turn.answer, turn.run_id, turn.state, chat_id, turn.number, turn.question, TurnState.ASKED),
     )
     if put.rowcount:
-        rows = _dicts(connection.execute(_TURNS, (chat_id,)))
+        rows = connection.execute(_TURNS, (chat_id,)).fetchall()
         if any(row["number"] == turn.number and _becomes_visible(row, rows) for row in rows):
             _choose(connection, chat_id, turn.number)
     connection.execute("UPDATE chats SET changed_at = ? WHERE id = ?", (_next_timestamp(connection), chat_id))
@@ -233,7 +233,7 @@ def _put(connection: sqlite3.Connection, chat_id: int, turn: ChatTurn) -> None:
 
 def _choose(connection: sqlite3.Connection, chat_id: int, number: int) -> None:
     """Make the visible branch lead to a turn: choose the turn and each turn before it among their versions."""
-    rows = _positions(connection, chat_id)
+    rows = connection.execute(f"{_POSITIONS} WHERE chat_id = ?", (chat_id,)).fetchall()
     versions = _by_parent(rows)
     # SQLite rewrites a whole row with its texts, so rows that are already visible are left alone.
     hidden = [row for row in _path_to(rows, number) if row is not _visible(versions[row["parent"]])]
@@ -241,14 +241,6 @@ def _choose(connection: sqlite3.Connection, chat_id: int, number: int) -> None:
         "UPDATE chat_turns SET chosen = ? WHERE chat_id = ? AND number = ?",
         [(_next_choice(rows), chat_id, row["number"]) for row in hidden],
     )
-
-
-def _positions(connection: sqlite3.Connection, chat_id: int) -> list[_Row]:
-    return _dicts(connection.execute(f"{_POSITIONS} WHERE chat_id = ?", (chat_id,)))
-
-
-def _dicts(rows: Iterable[sqlite3.Row]) -> list[_Row]:
-    return [dict(row) for row in rows]
 
 
 def _by_parent(rows: Sequence[_Row]) -> dict[int | None, list[_Row]]:

@@ -95,20 +95,9 @@ class UnloadableModel(Generic[Model]):
         self._model: Model | None = load()
 
     @property
-    def model(self) -> Model:
-        """The loaded model itself, for developer tools that keep a reference to it while they run."""
-        with self.at_work() as model:
-            return model
-
-    @property
     def is_unloaded(self) -> bool:
         """Whether the model is unloaded, so that its next call loads it."""
         return self._model is None
-
-    def wake(self) -> None:
-        """Load the model if it is not loaded. Raises ModelError."""
-        with self.at_work():
-            pass
 
     def rest(self) -> bool:
         """Unload the model unless a call is using it. Return whether it is unloaded now."""
@@ -365,7 +354,8 @@ class LoadedModels:
         """Return the given model, reloaded if it was unloaded. Raises ModelError."""
         resting = model.scorer if isinstance(model, ScoreCache) else model
         if isinstance(resting, UnloadableModel):
-            resting.wake()
+            with resting.at_work():
+                pass
         return model
 
     def clear_scores(self) -> None:

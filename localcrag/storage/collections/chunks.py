@@ -16,7 +16,6 @@ import numpy as np
 from localcrag.records.documents import Chunk, StoredChunk
 from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
-from localcrag.storage.collections import full_text
 from localcrag.storage.database import Database
 from localcrag.text.places import SheetRow
 from localcrag.text.titles import passage_context, title_from_name, with_context
@@ -75,20 +74,11 @@ def stored_chunks(title: str | None, chunks: Sequence[Chunk], vectors: Vectors) 
     ]
 
 
-def put_chunks(connection: sqlite3.Connection, document: int, chunks: Sequence[StoredChunk]) -> None:
-    """Add chunks with their vectors to a document, and index all of its chunks for full-text search."""
-    for stored in chunks:
-        chunk = stored.chunk
-        rows = [(row.start, row.sheet, row.number) for row in chunk.rows]
-        chunk_id = connection.execute(
-            f"INSERT INTO chunks (document_id, {COLUMNS}, front) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-            (
-                *(document, chunk.page, chunk.start, chunk.end, chunk.text, chunk.section, chunk.lead),
-                *(chunk.confidence, json.dumps(rows, ensure_ascii=False) if rows else None, stored.front),
-            ),
-        ).lastrowid
-        connection.execute("INSERT INTO vectors VALUES (?, ?)", (chunk_id, stored.vector))
-    full_text.index_stems(connection, document)
+def chunk_values(chunk: Chunk) -> tuple[object, ...]:
+    """Return the values of COLUMNS for a chunk."""
+    rows = [(row.start, row.sheet, row.number) for row in chunk.rows]
+    texts = (chunk.text, chunk.section, chunk.lead, chunk.confidence)
+    return (chunk.page, chunk.start, chunk.end, *texts, json.dumps(rows, ensure_ascii=False) if rows else None)
 
 
 def chunk_from(row: sqlite3.Row | Mapping[str, Any]) -> Chunk:

@@ -136,37 +136,14 @@ class DocumentRow:
     original: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    chunk: Chunk
-    front: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Document:
-    name: str
-    sha256: str
-    media_type: str
-    pages: int | None
-    text: str
-    added_at: str
-    dated: str | None
-    title: str | None
-    chunks: tuple[_Chunk, ...]
-    tags: tuple[str, ...]
-    scans: tuple[StoredScan, ...]
-
-
-_DOCUMENT, _SCANNED = TypeAdapter(_Document), TypeAdapter(ScannedPage)
-_FIELDS = tuple(name for name in _Document.__dataclass_fields__ if name != "chunks")
+_DOCUMENT, _SCANNED = TypeAdapter(StoredDocument), TypeAdapter(ScannedPage)
 
 
 def document_row(document: StoredDocument) -> DocumentRow:
     """Return the row for a document."""
-    chunks = tuple(_Chunk(one.chunk, one.front) for one in document.chunks)
-    one = _Document(chunks=chunks, **{name: getattr(document, name) for name in _FIELDS})
-    vectors = b"".join(chunk.vector for chunk in document.chunks)
-    return DocumentRow(_DOCUMENT.dump_json(one).decode(), vectors, document.original)
+    # Vectors and the file are bytes, so they have columns of their own.
+    one = _DOCUMENT.dump_json(document, exclude={"original": True, "chunks": {"__all__": {"vector"}}})
+    return DocumentRow(one.decode(), b"".join(chunk.vector for chunk in document.chunks), document.original)
 
 
 def checked_document(one: DocumentRow, dimension: int) -> StoredDocument:
@@ -185,18 +162,14 @@ def checked_document(one: DocumentRow, dimension: int) -> StoredDocument:
     _require(read.pages is None or 0 <= read.pages <= MOST_PAGES, name, "number of pages")
     _require(_TIME.fullmatch(read.added_at), name, "time")
     _require(read.dated is None or _DAY.fullmatch(read.dated), name, "day")
-    title = _line(read.title)
     vectors = _vectors(one.vectors, len(read.chunks), dimension, name)
-    return StoredDocument(
-        name=name, sha256=read.sha256, media_type=read.media_type, pages=read.pages, text=read.text,
-        added_at=read.added_at, dated=read.dated, title=title,
-        chunks=tuple(
-            StoredChunk(_chunk(chunk.chunk, read, name), _INVISIBLE.sub(" ", chunk.front), vector)
-            for chunk, vector in zip(read.chunks, vectors, strict=True)
-        ),
-        tags=tuple(dict.fromkeys(_tag(tag) for tag in read.tags)),
-        scans=tuple(_scan(scan, name) for scan in read.scans),
-        original=one.original,
+    chunks = (
+        StoredChunk(_chunk(chunk.chunk, read, name), _INVISIBLE.sub(" ", chunk.front), vector)
+        for chunk, vector in zip(read.chunks, vectors, strict=True)
+    )
+    return replace(
+        read, name=name, title=_line(read.title), chunks=tuple(chunks), original=one.original,
+        tags=tuple(dict.fromkeys(map(_tag, read.tags))), scans=tuple(_scan(scan, name) for scan in read.scans),
     )  # fmt: skip
 
 
@@ -245,7 +218,7 @@ def _tag(tag: str) -> str:
         raise DamagedFile(f"a tag is invalid: {error}") from error
 
 
-def _chunk(chunk: Chunk, document: _Document, name: str) -> Chunk:
+def _chunk(chunk: Chunk, document: StoredDocument, name: str) -> Chunk:
     _require(0 <= chunk.start <= chunk.end <= len(document.text), name, "place of a chunk")
     _require(chunk.page is None or 1 <= chunk.page <= MOST_PAGES, name, "page of a chunk")
     _require(chunk.confidence is None or 0 <= chunk.confidence <= 1, name, "confidence of a chunk")

@@ -17,14 +17,15 @@ from localcrag.records.errors import IndexFileError, StoreError, UnknownCollecti
 from localcrag.records.ingest import OriginalFile
 from localcrag.records.protocols import Vectors
 from localcrag.storage.collections import admin, full_text
-from localcrag.storage.collections.chunks import put_chunks, stored_chunks, title_to_store
+from localcrag.storage.collections.chunks import COLUMNS, chunk_values, stored_chunks, title_to_store
 from localcrag.storage.collections.engine_choice import EngineChoice
 from localcrag.storage.collections.index_folder import IndexRow
 from localcrag.storage.collections.queries import embedder_mismatch
 from localcrag.storage.collections.stored_collection import NAMED, OpenStore, StoredCollection
 from localcrag.storage.database import Database, now
-from localcrag.storage.files import keep_file
+from localcrag.storage.files import changed_file, read_pieces
 from localcrag.storage.schema import IS_VISIBLE
+from localcrag.text.titles import passage_context, title_from_name
 
 if TYPE_CHECKING:
     from localcrag.storage.collections.vector_index import ChunkIndex
@@ -115,8 +116,13 @@ class SqliteDocuments(StoredCollection[SqliteSession]):
             yield SqliteSession(connection, admin.collection_row(connection, self.name)["id"])
 
     def put_chunks(self, session: SqliteSession, document: int, chunks: Sequence[StoredChunk]) -> None:
-        """Add chunks to a document that has none, and index them."""
-        put_chunks(session.connection, document, chunks)
+        """Add chunks with their vectors to a document, and index all of its chunks for full-text search."""
+        insert = f"INSERT INTO chunks (document_id, {COLUMNS}, front) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+        for stored in chunks:
+            values = (document, *chunk_values(stored.chunk), stored.front)
+            number = session.connection.execute(insert, values).lastrowid
+            session.connection.execute("INSERT INTO vectors VALUES (?, ?)", (number, stored.vector))
+        full_text.index_stems(session.connection, document)
 
     def delete_chunks(self, session: SqliteSession, document: int) -> None:
         """Remove all chunks of a document."""
@@ -128,8 +134,19 @@ class SqliteDocuments(StoredCollection[SqliteSession]):
 
     def index_new_name(self, session: SqliteSession, document: int, name: str, *, titled: bool) -> None:
         """Re-index the chunks of a document without its own title under its new name."""
-        if not titled:
-            full_text.index_new_name(session.connection, document, name)
+        if titled:
+            return
+        title = title_from_name(name)
+        sql = "SELECT id, text, section, lead, front FROM chunks WHERE document_id = :document"
+        for row in session.rows(sql, document=document):
+            front = passage_context(title, row["text"], section=row["section"], lead=row["lead"])
+            # The index has no copy of the text, so FTS5 needs the old values to find the words to remove.
+            delete = "INSERT INTO chunks_fts (chunks_fts, rowid, text, front) VALUES ('delete', :id, :text, :front)"
+            session.run(delete, **row)
+            session.run("UPDATE chunks SET front = :front WHERE id = :id", id=row["id"], front=front)
+            insert = "INSERT INTO chunks_fts (rowid, text, front) VALUES (:id, :text, :front)"
+            session.run(insert, id=row["id"], text=row["text"], front=front)
+        full_text.index_stems(session.connection, document)
 
     def read_vector(self, stored: bytes) -> Vectors:
         """Return a vector, given the column `vector`."""
@@ -192,7 +209,14 @@ class DocumentStore(SqliteDocuments, OpenStore[SqliteSession]):
 
     def keep_file(self, session: SqliteSession, document: int, file: OriginalFile) -> None:
         """Store the file of a document. Raises UnreadableDocument."""
-        keep_file(session.connection, document, file)
+        try:
+            size = file.path.stat().st_size
+            session.run("INSERT INTO originals VALUES (:document, zeroblob(:size))", document=document, size=size)
+            with session.connection.blobopen("originals", "data", document) as blob:
+                for piece in read_pieces(file):
+                    blob.write(piece)
+        except (OSError, ValueError) as error:  # ValueError: the file has grown beyond the size of the blob
+            raise changed_file(file) from error
 
     def chunk_rows(self, columns: str, ids: Sequence[int], **values: Any) -> list[sqlite3.Row]:
         """Return columns of the chunks (c) with these ids, and of their documents (d), if they still exist."""

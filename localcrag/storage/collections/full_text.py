@@ -23,7 +23,6 @@ from typing import Generic, TypeVar
 
 from localcrag.storage.database import BUSY_TIMEOUT, FULL_TEXT, Database
 from localcrag.text.lexicon import TOKENIZED_LANGUAGES, stems
-from localcrag.text.titles import passage_context, title_from_name
 from localcrag.text.words import MOST_CHARACTERS, detect_text_language, is_function_word
 
 Changes = tuple[set[int], set[int]]
@@ -103,20 +102,6 @@ def index_stems(connection: sqlite3.Connection, document: int) -> None:
     for row in chunks:
         indexed = " ".join(stems(f"{row['front']}\n{row['text']}", language))
         connection.execute("INSERT OR REPLACE INTO chunks_fts_stems (rowid, stems) VALUES (?, ?)", (row["id"], indexed))
-
-
-def index_new_name(connection: sqlite3.Connection, document: int, name: str) -> None:
-    """Re-index the chunks of a document without its own title under its new name."""
-    sql = "SELECT id, text, section, lead, front FROM chunks WHERE document_id = ?"
-    for row in connection.execute(sql, (document,)).fetchall():
-        front = passage_context(title_from_name(name), row["text"], section=row["section"], lead=row["lead"])
-        # The index has no copy of the text, so FTS5 needs the old values to find the words to remove.
-        delete = "INSERT INTO chunks_fts (chunks_fts, rowid, text, front) VALUES ('delete', ?, ?, ?)"
-        connection.execute(delete, (row["id"], row["text"], row["front"]))
-        connection.execute("UPDATE chunks SET front = ? WHERE id = ?", (front, row["id"]))
-        insert = "INSERT INTO chunks_fts (rowid, text, front) VALUES (?, ?, ?)"
-        connection.execute(insert, (row["id"], row["text"], front))
-    index_stems(connection, document)
 
 
 def stemmed_languages(database: Database, collection: int) -> list[str]:

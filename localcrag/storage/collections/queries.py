@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import EmbedderMismatch, NameRefused, StoreError, UnknownCollection, UnknownDocument
@@ -128,10 +128,7 @@ def checked_tag(word: str) -> str:
     return word
 
 
-@dataclass(frozen=True, slots=True)
-class _Record:
-    calibration: FittedCalibration
-    how: CalibrationOrigin
+_STORED = TypeAdapter(StoredCalibration)
 
 
 class CalibrationStore:
@@ -183,15 +180,12 @@ class CalibrationStore:
         return one
 
 
-def _stored(row: Any) -> StoredCalibration:
+def _stored(row: sqlite3.Row) -> StoredCalibration:
+    identity = ScorerIdentity(row["scorer"], row["weights"], row["embedder"])
     try:
-        record = TypeAdapter(_Record).validate_json(row["record"])
-    except ValidationError as error:
+        return _STORED.validate_python({**row, "identity": identity, **json.loads(row["record"])})
+    except ValueError as error:
         raise StoreError(
             f"The calibration of {row['made_at']} for the collection “{row['collection']}” was written by another "
             "version and cannot be read. Use that version, or another --data-dir."
         ) from error
-    identity = ScorerIdentity(row["scorer"], row["weights"], row["embedder"])
-    return StoredCalibration(
-        row["id"], row["collection"], identity, row["made_at"], row["undone_at"], record.calibration, record.how
-    )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,7 @@ import numpy as np
 from localcrag.records.documents import StoredChunk
 from localcrag.records.errors import UnknownCollection
 from localcrag.records.protocols import Vectors
-from localcrag.storage.collections.chunks import COLUMNS, vector_bytes
+from localcrag.storage.collections.chunks import COLUMNS, chunk_values, vector_bytes
 from localcrag.storage.collections.full_text import detect_language
 from localcrag.storage.postgres.connection import CollectionSession, PostgresDatabase, Row, storable
 from localcrag.storage.postgres.schema import UNSTEMMED
@@ -173,12 +172,10 @@ def vector_from(sent: bytes) -> Vectors:
 
 def _values(one: StoredChunk, language: str) -> tuple[object, ...]:
     chunk = one.chunk
-    rows = [(row.start, row.sheet, row.number) for row in chunk.rows]
     searched = f"{one.front}\n{chunk.text}"
     pairs = stems(searched, language) if language in BIGRAM_LANGUAGES else None
     return (
-        *(chunk.page, chunk.start, chunk.end, chunk.text, chunk.section, chunk.lead, chunk.confidence),
-        *(json.dumps(rows, ensure_ascii=False) if rows else None, one.front, search_language(language)),
+        *(*chunk_values(chunk), one.front, search_language(language)),
         *(None if pairs is None else " ".join(pairs), len(_WORD.findall(searched) if pairs is None else pairs)),
         vector_text(one.vector),
     )
