@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from localcrag.app.assembly import Assembly
 from localcrag.app.collections.deletion import SecureDeletion
@@ -92,7 +93,9 @@ class FolderWatcher:
         """Return the folders to keep up to date, and record which of them are present."""
         with suppress(StoreError):  # The database is busy or the disk is full; the next check will try again.
             found = [one for one in self._folders.all() if not one.paused]
-            seen = {one.id: (one.path.is_dir(), _user_choices(one)) for one in found}
+            # Compare the user's choices only, without the state.
+            state: dict[str, Any] = {"added_at": "", "in_step_at": None, "away_since": None, "away_why": None}
+            seen = {one.id: (one.path.is_dir(), replace(one, **state)) for one in found}
             # Due at once: new folders, folders with changed patterns, and folders that have come back or gone.
             for number, folder in seen.items():
                 if number not in self._due or folder != self._seen.get(number):
@@ -108,11 +111,6 @@ class FolderWatcher:
             if self._due.get(one.id, 0.0) <= time.monotonic():
                 self._due[one.id] = time.monotonic() + RESCAN_SECONDS
                 self._start(one)
-
-
-def _user_choices(folder: WatchedFolder) -> WatchedFolder:
-    """Return a folder with the user's choices only, without its state."""
-    return replace(folder, paused=False, added_at="", in_step_at=None, away_since=None, away_why=None)
 
 
 def create_uploads(assembly: Assembly, keeper: FolderWatcher, busy: Callable[[], bool]) -> Uploads:

@@ -33,21 +33,17 @@ API keys of servers and the API token are left out, because a backup may end up 
 
 
 class Storage:
-    """The data folder; `forget` clears the app's caches about deleted documents."""
+    """The data folder; `forget` clears the app's caches about deleted documents. `backups` is the folder of backups."""
 
     def __init__(self, data_dir: Path, models_dir: Path, database: Database, forget: Callable[[], None]) -> None:
         self._data_dir, self._models_dir = data_dir, models_dir
         self._database, self._forget = database, forget
+        self.backups = data_dir / "backups"
         self._lock = threading.Lock()
         # Finish or remove what a killed process left behind: restored files, imports, temporary files.
         database.restore_files(data_dir)
         collection_file.remove_partial_imports(database)
         remove_abandoned(data_dir, *TEMPORARY_FILES)
-
-    @property
-    def backups(self) -> Path:
-        """The folder of the backups."""
-        return self._data_dir / "backups"
 
     def sizes(self) -> list[tuple[str, int]]:
         """Return the kinds of stored data, each as a label and its size in bytes."""

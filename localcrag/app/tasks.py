@@ -165,7 +165,7 @@ class BackgroundList(Generic[AnyTask]):
 
     def close(self) -> None:
         """Cancel all open tasks and wait for the threads to finish."""
-        self.cancel()
+        BackgroundList.cancel(self)  # A subclass may leave some tasks open.
         with self.lock:
             threads = [*self._threads]
         for _, thread in threads:

@@ -63,19 +63,13 @@ class ChatStore:
         """Return the chats with `words` in their title or in any version of a turn, most recently changed first."""
         rows = self._database.rows("SELECT * FROM chats ORDER BY changed_at DESC, id DESC")
         if query := words.strip().casefold():
-            texts = self._searchable_texts()
+            # Compare in Python, because SQLite's LIKE ignores case for ASCII letters only.
+            said = "SELECT chat_id, group_concat(question || char(10) || answer, char(10)) FROM chat_turns GROUP BY 1"
+            texts = dict[int, str](map(tuple, self._database.rows(said)))
             rows = [row for row in rows if query in f"{row['title']}\n{texts.get(row['id'], '')}".casefold()]
         places = self._database.rows(f"{_POSITIONS} ORDER BY chat_id")
         turns = {chat_id: len(_branch([*some])) for chat_id, some in groupby(places, lambda row: row["chat_id"])}
         return [_chat(row, turns.get(row["id"], 0)) for row in rows]
-
-    def _searchable_texts(self) -> dict[int, str]:
-        # The search compares texts in Python, because SQLite's LIKE ignores case for ASCII letters only.
-        rows = self._database.rows(
-            "SELECT chat_id, group_concat(question || char(10) || answer, char(10)) AS said FROM chat_turns "
-            "GROUP BY chat_id"
-        )
-        return {row["chat_id"]: row["said"] for row in rows}
 
     def chat(self, chat_id: int) -> Chat:
         """Return a chat."""

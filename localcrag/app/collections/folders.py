@@ -231,7 +231,7 @@ class Folders:
         for other in self._store.folders():
             if other.path == path and other.collection != collection:
                 problem = _("The collection “%(name)s” already watches %(path)s.", name=other.collection, path=path)
-            elif other.collection == collection and other.path != path and _overlap(path, other.path):
+            elif other.collection == collection and (path in other.path.parents or other.path in path.parents):
                 problem = _(
                     "%(path)s shares files with %(other)s, which is already being watched.", path=path, other=other.path
                 )
@@ -247,7 +247,3 @@ class Folders:
 
 def _absolute(path: str | Path) -> Path:
     return Path(path).expanduser().absolute()
-
-
-def _overlap(one: Path, other: Path) -> bool:
-    return one.is_relative_to(other) or other.is_relative_to(one)

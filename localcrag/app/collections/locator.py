@@ -57,7 +57,7 @@ class CollectionLocator:
 
     def local(self, collection: str) -> SqliteCollection:
         """Return the collection in the data folder, even if it is stored elsewhere."""
-        return SqliteCollection(self._database, collection, self._indexes)
+        return SqliteCollection(self._database, collection, self.data_dir / "index")
 
     def elsewhere(self) -> list[ServerCollection]:
         """Return the collections that are on a PostgreSQL server."""
@@ -65,7 +65,7 @@ class CollectionLocator:
 
     def index(self, store: Store) -> Index:
         """Return the vector index of a collection's documents."""
-        return store.open_index(self._indexes, EngineChoice(self._settings.now.index_engine))
+        return store.open_index(self.data_dir / "index", EngineChoice(self._settings.now.index_engine))
 
     def has_pages_to_recognise(self, embeds: Callable[[str], bool]) -> list[str]:
         """Return the names of the collections with pages that wait for text recognition.
@@ -167,10 +167,6 @@ class CollectionLocator:
                     place=home.server.at,
                 )
             )
-
-    @property
-    def _indexes(self) -> Path:
-        return self.data_dir / "index"
 
     @property
     def data_dir(self) -> Path:

@@ -130,7 +130,9 @@ class XdgEntry:
 
     def remove(self) -> Sequence[Path]:
         """Remove the entry and its icons, and folders that are empty afterwards."""
-        there = [path for path in self._paths() if path.is_file()]
+        defaults = self._file.with_name(DEFAULTS_FILE)
+        paths = (self._file, *self._icons, *([defaults] if is_ours(defaults) else []))
+        there = [path for path in paths if path.is_file()]
         for path in there:
             path.unlink()
         self._refresh_desktop()
@@ -139,11 +141,6 @@ class XdgEntry:
                 if (here := self.data / folder).is_dir() and not any(here.iterdir()):
                     here.rmdir()
         return there
-
-    def _paths(self) -> Iterator[Path]:
-        yield from (self._file, *self._icons)
-        if is_ours(defaults := self._file.with_name(DEFAULTS_FILE)):
-            yield defaults
 
     @property
     def _file(self) -> Path:

@@ -48,17 +48,16 @@ class InstanceAddress:
 
 
 class OneInstance:
-    """The single-instance lock of a data folder. The lock ends with the process that holds it."""
+    """The single-instance lock of a data folder. The lock ends with the process that holds it.
+
+    `window_folder` is the folder of the browser profile for the app window.
+    """
 
     def __init__(self, data_dir: Path) -> None:
         self._folder = data_dir.absolute() / RUNNING_FOLDER
         self._place = self._folder / "page.json"
+        self.window_folder = self._folder / "window"
         self._lock = FileLock(self._folder / "lock")
-
-    @property
-    def window_folder(self) -> Path:
-        """Folder of the browser profile for the app window."""
-        return self._folder / "window"
 
     def claim(self) -> bool:
         """Become the running instance; return False if there is one already."""

@@ -78,7 +78,7 @@ class ModelServers:
             with ThreadPoolExecutor(len(PORTS)) as threads:
                 found = [model for models in threads.map(self._at, here) for model in models]
             # Models on this computer's servers that no longer answer are dropped; models found elsewhere stay listed.
-            self._found = {name: model for name, model in self._found.items() if not _is_here(name)}
+            self._found = {name: model for name, model in self._found.items() if not parse_server(name).here}
         self._found |= {model.name: model for model in found}
         return found
 
@@ -191,10 +191,6 @@ def _model(name: str, role: ModelRole, where: str = "") -> Model:
         name=name, role=role, source="server", state=ModelState.PRESENT, size=0, exact=True, path=None,
         title=at.model or str(at), place=where or at.at, away="" if at.here else at.at,
     )  # fmt: skip
-
-
-def _is_here(name: str) -> bool:
-    return parse_server(name).here
 
 
 MAX_DOWNLOADS = 8

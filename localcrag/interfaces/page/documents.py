@@ -351,7 +351,8 @@ class DocumentEvents:
         if event.what == "unlock":
             self._uploads.unlock(int(event.id), str(event.password))
             return self._report(), gr.skip()
-        actions = {"cancel": self._uploads.cancel, "retry": self._uploads.retry, "dismiss": self._uploads.dismiss}
+        uploads = self._uploads
+        actions: dict[str, Any] = {"cancel": uploads.cancel, "retry": uploads.retry, "dismiss": uploads.dismiss}
         actions[event.what](ids)
         return self._report(), self.listed(collection)
 

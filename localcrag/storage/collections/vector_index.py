@@ -161,7 +161,11 @@ class ChunkIndex:
             state, changes = self._store.changes(self._state)
         self._documents = self._store.number_of_documents()
         added, removed = changes if changes is not None else (set(self._store.chunk_ids()), None)
-        lost = np.setdiff1d(self._chunks(), _ids(added)) if removed is None else _ids(removed)
+        if removed is None:
+            in_file = self._file.chunks[~self._gone] if self._file else np.empty(0, np.int64)
+            lost = np.setdiff1d(np.concatenate([in_file, self._recent.chunks]), _ids(added))
+        else:
+            lost = _ids(removed)
         new = np.setdiff1d(_ids(added), self._there(_ids(added)), assume_unique=True)
         changed = self._leave_out(lost)
         if growing and len(self._recent.chunks) + len(new) > SEARCH_WRITES_FACTOR * self._most_recent:
@@ -182,10 +186,6 @@ class ChunkIndex:
             return False
         self._open()
         return True
-
-    def _chunks(self) -> Ids:
-        in_file = self._file.chunks[~self._gone] if self._file else np.empty(0, np.int64)
-        return np.concatenate([in_file, self._recent.chunks])
 
     def _there(self, chunks: Ids) -> Ids:
         """Return the chunks among these that a search can already find."""

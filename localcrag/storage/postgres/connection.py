@@ -38,7 +38,9 @@ def refused_error(address: PostgresAddress, error: DatabaseError) -> StoreError:
     remedy = next(
         (advice for code, advice in REMEDIES.items() if error_code(error).startswith(code)), "Nothing changed."
     )
-    return StoreError(f"The PostgreSQL server at {address.at} refused: {_message(error).rstrip('.')}. {remedy}")
+    fields = error.args[0] if error.args else ""
+    message = str(fields.get("M", "")) if isinstance(fields, dict) else str(fields)
+    return StoreError(f"The PostgreSQL server at {address.at} refused: {message.rstrip('.')}. {remedy}")
 
 
 def unreachable_error(address: PostgresAddress, error: BaseException) -> StoreError:
@@ -54,11 +56,6 @@ def unreachable_error(address: PostgresAddress, error: BaseException) -> StoreEr
 def error_code(error: DatabaseError) -> str:
     """Return PostgreSQL's code of an error, such as 23505."""
     return str(error.args[0].get("C", "")) if error.args and isinstance(error.args[0], dict) else ""
-
-
-def _message(error: DatabaseError) -> str:
-    fields = error.args[0] if error.args else ""
-    return str(fields.get("M", "")) if isinstance(fields, dict) else str(fields)
 
 
 CONNECT_SECONDS = 5.0

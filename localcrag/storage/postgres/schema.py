@@ -7,6 +7,8 @@ distribute every table by it (docs/guide/postgresql.md).
 
 from __future__ import annotations
 
+import secrets
+
 from localcrag.records.errors import NameRefused, StoreError, UnknownCollection
 from localcrag.storage.postgres.connection import PostgresDatabase, Row, Session
 from localcrag.text.lexicon import ENGLISH, LEXICONS
@@ -177,7 +179,10 @@ def ensure_schema(database: PostgresDatabase) -> None:
             session.run("SELECT pg_advisory_xact_lock(:key)", key=_SCHEMA_LOCK)
             # Another program may have created the tables while this one waited for the lock.
             if session.rows("SELECT to_regclass('localcrag.about') AS about")[0]["about"] is None:
-                _create_tables(session)
+                session.run("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+                for statement in SCHEMA:
+                    session.run(statement)
+                session.run(ID_SEQUENCE.format(start=LEAST_ID + secrets.randbelow(MOST_ID - LEAST_ID)))
     version = database.rows("SELECT version FROM localcrag.about")[0]["version"]
     if version < VERSION:
         raise StoreError(
@@ -213,15 +218,6 @@ def _require_server(database: PostgresDatabase) -> None:
             f"The database {database.address.database} at {at} supports only ASCII letters. Create one with UTF-8: "
             "createdb --template=template0 --encoding=UTF8 --locale=C.UTF-8 NAME"
         )
-
-
-def _create_tables(session: Session) -> None:
-    import random  # noqa: PLC0415 - only here
-
-    session.run("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
-    for statement in SCHEMA:
-        session.run(statement)
-    session.run(ID_SEQUENCE.format(start=random.SystemRandom().randrange(LEAST_ID, MOST_ID)))
 
 
 def add_partition(session: Session, collection: int) -> None:
