@@ -271,7 +271,7 @@ class Uploads(BackgroundList[UploadTask]):
         self._ingest, self._read_scans, self._scanned = ingest, read_scans, scanned
         self._follow, self._busy = follow, busy
         self._passwords: dict[int, str] = {}
-        super().__init__(self._perform, "{name} was not added", at_once=1, ended=_remove_if_done)
+        super().__init__(self._perform, "{name} was not added", at_once=1)
         self._ids = count(1)
 
     def add(self, paths: Sequence[Path], collection: str, *, copies: bool = True) -> None:
@@ -348,6 +348,11 @@ class Uploads(BackgroundList[UploadTask]):
                 _remove(one)
             return gone
 
+    def ended(self, task: UploadTask) -> None:
+        """Remove the copy of an uploaded file that was added."""
+        if task.state is TaskState.DONE:
+            _remove(task)
+
     def _perform(self, one: UploadTask, tell: UpdateTask[UploadTask]) -> UploadTask:
         if one.recognises:
             return self._recognised(one, tell)
@@ -422,11 +427,6 @@ def _results(
                 tell(dataclasses.replace(one, progress=event))
             else:
                 yield event
-
-
-def _remove_if_done(one: UploadTask) -> None:
-    if one.state is TaskState.DONE:
-        _remove(one)
 
 
 def _remove(one: UploadTask) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -59,11 +60,10 @@ class ConnectionLog:
     def put(self, attempts: Iterable[EgressAttempt]) -> None:
         """Add attempts to the log; those that are already in it stay unchanged. Raises StoreError."""
         with self._database.transaction() as connection:
-            for attempt in attempts:
-                connection.execute(
-                    f"INSERT OR IGNORE INTO egress ({', '.join(_FIELDS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-                    [getattr(attempt, name) for name in _FIELDS],
-                )
+            connection.executemany(
+                f"INSERT OR IGNORE INTO egress ({', '.join(_FIELDS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+                map(attrgetter(*_FIELDS), attempts),
+            )
             connection.execute(
                 "DELETE FROM egress WHERE id NOT IN (SELECT id FROM egress ORDER BY at DESC, rowid DESC LIMIT ?)",
                 (MOST_ROWS,),

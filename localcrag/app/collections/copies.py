@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from localcrag.app.collections.collections import Collections
-from localcrag.app.collections.locator import TransferProgress, existing_documents
+from localcrag.app.collections.locator import TransferProgress, existing_documents, save_and_compare
 from localcrag.app.shared_state import LazyCache
 from localcrag.records.documents import StoredChunk, StoredDocument
 from localcrag.records.errors import NameRefused
@@ -217,11 +217,7 @@ def _merge_by_copies(source: CollectionBackend, into: CollectionBackend) -> Merg
         if name in same:
             into.tag([name], source.stored(name).tags, ())
             continue
-        document = _renamed(source.stored(name), renamed.get(name, name))
-        into.save_document(document)
-        if into.stored(document.name) != into.as_stored(document):
-            into.remove([document.name])
-            raise NameRefused(f"The copy of “{name}” differs from the original. Nothing was removed. Merge again.")
+        save_and_compare(_renamed(source.stored(name), renamed.get(name, name)), into)
     into.put_folder_tags(_merged_tags(source.folder_tags(), into.folder_tags()))
     return Merged(len(names) - len(same), tuple(renamed.items()), tuple(same))
 

@@ -30,7 +30,6 @@ from localcrag.records.documents import (
     ResidueReport,
     ResidueSignature,
     ScannedPage,
-    StoredChunk,
     StoredDocument,
 )
 from localcrag.records.errors import StoreError, UnknownDocument
@@ -115,15 +114,14 @@ class DocumentFingerprints:
     """The documents to erase, including attachments, and everything to recognise them by.
 
     `asked` are the requested documents that exist, `names` adds their attachments. `copies` are documents with the same
-    content in other collections or under other names.
+    content in other collections or under other names. The `marks` are searched for in all files.
     """
 
     asked: tuple[str, ...]
     names: tuple[str, ...]
     texts: tuple[str, ...]
     phrases: tuple[str, ...]
-    pieces: tuple[bytes, ...]
-    vectors: tuple[bytes, ...]
+    marks: tuple[ResidueSignature, ...]
     copies: tuple[tuple[str, str], ...]
 
 
@@ -149,22 +147,26 @@ def fingerprint_documents(
         names=chosen,
         texts=texts,
         phrases=distinctive,
-        pieces=tuple(piece for one in documents for piece in _pieces(database, one, own)),
-        vectors=tuple(chunk.vector for one in documents for chunk in _distinctive_chunks(one, distinctive)),
+        marks=tuple(_residue_signatures(database, documents, distinctive, own)),
         copies=tuple(copy for one in documents for copy in _copies(database, one, own)),
     )
 
 
-def residue_signatures(looked: DocumentFingerprints) -> list[ResidueSignature]:
-    """Return the residue signatures of the documents, which are searched for in all files."""
-    marks = [ResidueSignature(f"“{shorten(phrase, 60)}”", encoded_forms(phrase)) for phrase in looked.phrases]
-    marks += [ResidueSignature("a piece of its file", (piece,)) for piece in looked.pieces]
-    for vector in looked.vectors:
-        # Take a piece from the middle of the vector, aligned to a 4-byte float, and the code of the vector index.
-        middle = len(vector) // 2 // 4 * 4
-        code = quantised(np.frombuffer(vector, "<f4")[None])[0].tobytes()
-        marks.append(ResidueSignature("a vector of its text", (vector[middle : middle + VECTOR_BYTES], code)))
-    return marks
+def _residue_signatures(
+    database: Database, documents: Sequence[StoredDocument], distinctive: Sequence[str], own: Documents
+) -> Iterator[ResidueSignature]:
+    """Yield the residue signatures of the documents; `distinctive` are phrases that no other document contains."""
+    for phrase in distinctive:
+        yield ResidueSignature(f"“{shorten(phrase, 60)}”", encoded_forms(phrase))
+    for piece in (piece for one in documents for piece in _pieces(database, one, own)):
+        yield ResidueSignature("a piece of its file", (piece,))
+    for one in documents:
+        chunks = [chunk for chunk in one.chunks if any(phrase in chunk.chunk.text for phrase in distinctive)]
+        for vector in (chunk.vector for chunk in chunks[:VECTOR_COUNT]):
+            # Take a piece from the middle of the vector, aligned to a 4-byte float, and the code of the vector index.
+            middle = len(vector) // 2 // 4 * 4
+            code = quantised(np.frombuffer(vector, "<f4")[None])[0].tobytes()
+            yield ResidueSignature("a vector of its text", (vector[middle : middle + VECTOR_BYTES], code))
 
 
 def _recognised_texts(document: StoredDocument) -> Iterator[str]:
@@ -201,11 +203,6 @@ def _other_documents(database: Database, own: Documents) -> dict[int, tuple[str,
     sql = "SELECT d.id, d.name, k.name AS collection FROM documents d JOIN collections k ON k.id = d.collection_id"
     found = {row["id"]: (row["collection"], row["name"]) for row in database.rows(sql)}
     return {number: document for number, document in found.items() if document not in own}
-
-
-def _distinctive_chunks(document: StoredDocument, distinctive: Sequence[str]) -> list[StoredChunk]:
-    """Return a few chunks of a document that contain a phrase of `distinctive`, which no other document contains."""
-    return [chunk for chunk in document.chunks if any(one in chunk.chunk.text for one in distinctive)][:VECTOR_COUNT]
 
 
 def _copies(database: Database, document: StoredDocument, own: Documents) -> list[tuple[str, str]]:
@@ -336,16 +333,16 @@ class DocumentDeletion:
         gone = [name for name in names if name not in there]
         # Collect the signatures first: after the deletion, there is nothing left to recognise residue by.
         looked = fingerprint_documents(self._database, home, names, self._quoted(collection, gone) if gone else ())
-        marks = residue_signatures(looked)
         for name in looked.asked:
             self._collections.delete_document(name, collection)
-        removed = remove_quotations(self._database, self._quoting(collection, names, looked))
-        removed = replace(removed, folders=tuple(self._remove_folders(self._quoting(collection, names, looked), marks)))
+        quoting = self._quoting(collection, names, looked)
+        removed = remove_quotations(self._database, quoting)
+        removed = replace(removed, folders=tuple(self._remove_folders(quoting, looked.marks)))
         self._forget()
         self.overwrite(collection)
-        found = self._searched(marks)
+        found = self._searched(looked.marks)
         server = self._collections.homes.on_server(collection)
-        left = server.tables_containing(marks) if server else []
+        left = server.tables_containing(looked.marks) if server else []
         return ErasureReport(
             documents=looked.names,
             removed=removed,
@@ -387,7 +384,7 @@ class DocumentDeletion:
         home = self._collections.homes.of(self._settings.collection(collection))
         (document,) = self._collections.named.own([wanted], collection)
         if home.existing([document]):
-            return self._searched(residue_signatures(fingerprint_documents(self._database, home, [document])))
+            return self._searched(fingerprint_documents(self._database, home, [document]).marks)
         return self._searched([ResidueSignature(f"“{wanted}”", encoded_forms(wanted))])
 
     def _quoted(self, collection: str, names: Sequence[str]) -> list[str]:

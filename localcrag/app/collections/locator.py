@@ -25,7 +25,7 @@ from localcrag.storage.collections.admin import MoveState, ServerLocation, embed
 from localcrag.storage.collections.engine_choice import EngineChoice
 from localcrag.storage.collections.queries import no_document
 from localcrag.storage.collections.sqlite_collection import SqliteCollection
-from localcrag.storage.database import Database, now
+from localcrag.storage.database import Database
 from localcrag.storage.postgres import schema
 from localcrag.storage.postgres.address import parse_postgres
 from localcrag.storage.postgres.collection import PostgresCollection
@@ -128,10 +128,7 @@ class CollectionLocator:
         server = self.server(address)
         row = schema.require_collection(server, there or name)
         home = ServerLocation(str(server.address), row["id"], MoveState.THERE)
-        admin.add_server_collection(
-            self._database, name, home, embedder=row["embedder"], dimension=row["dimension"],
-            created_at=now(),
-        )  # fmt: skip
+        admin.add_server_collection(self._database, name, home, embedder=row["embedder"], dimension=row["dimension"])
         return PostgresCollection(server, row["id"], name)
 
     def disconnect(self, collection: str) -> None:
@@ -250,10 +247,10 @@ class CollectionMover:
             yield from _copy(local, there)
             schema.create_index(server, number)
             # The transaction keeps others from changing this collection during the final comparison.
-            with self._database.transaction() as connection:
+            with self._database.transaction():
                 if _signature(local) == _signature(there):
                     schema.finish_arrival(server, number)
-                    admin.write_server_location(connection, collection, replace(arriving, state=MoveState.THERE))
+                    admin.set_server_location(self._database, collection, replace(arriving, state=MoveState.THERE))
                     break
         # The `else` of a loop runs if no round ended with equal contents.
         else:
@@ -268,7 +265,7 @@ class CollectionMover:
             # The transaction on the server keeps others from changing the collection during the final comparison.
             with self._locator.server(elsewhere.address).transaction(elsewhere.number):
                 if _signature(local) == _signature(there):
-                    admin.set_server_location(self._database, collection, left, *there.embedder())
+                    admin.set_server_location(self._database, collection, left, there.embedder())
                     break
         else:
             raise _kept_changing(collection)
@@ -304,10 +301,10 @@ def existing_documents(home: CollectionBackend, names: Sequence[str]) -> Iterato
 def _copy_one(name: str, source: CollectionBackend, target: CollectionBackend) -> None:
     # A document that was deleted while copying is left out; the final comparison notices it.
     for document in existing_documents(source, [name]):
-        _put(document, target)
+        save_and_compare(document, target)
 
 
-def _put(document: StoredDocument, target: CollectionBackend) -> None:
+def save_and_compare(document: StoredDocument, target: CollectionBackend) -> None:
     """Write a document into a collection and compare the result. Raises StoreError."""
     name = document.name
     target.save_document(document)
@@ -354,7 +351,7 @@ def _complete(name: str, source: CollectionBackend, target: CollectionBackend) -
     tags = tuple(sorted({*own.tags, *other.tags}))
     wanted = replace(own, tags=tags, original=other.original if own.original is None else own.original)
     if other != target.as_stored(wanted):
-        _put(wanted, target)
+        save_and_compare(wanted, target)
 
 
 def _comparable(document: Document) -> Document:

@@ -31,7 +31,7 @@ class CollectionEmbedders:
 
     def wanted(self, collection: str) -> str:
         """Return the name of the embedding model that a collection should have: its own, or the current one."""
-        return queries.embedder_of(self._database, collection) or self._settings.now.embedder
+        return queries.chosen_embedders(self._database).get(collection) or self._settings.now.embedder
 
     def name_of(self, collection: str) -> str:
         """Return the name of the embedding model of a collection's vectors; for a new collection, the target model.

@@ -127,10 +127,6 @@ class ModelServers:
         """Return the reranker, after asking its server for request format and score scale. Raises ServerError."""
         return ServerScorer(self._exchange(name, ModelRole.RELEVANCE))
 
-    def checked(self, name: str, role: ModelRole) -> str:
-        """Return the full name of a model, after checking with its server that it can be used. Raises ServerError."""
-        return self.scorer(name).name if role is ModelRole.RELEVANCE else self.language_model(name).name
-
     def _exchange(self, name: str, role: ModelRole) -> Exchange:
         self.check_allowed(name, self._settings.now)
         return self._to(parse_server(name), role)
@@ -339,7 +335,9 @@ class ModelLibrary(Library):
 
     def _choice(self, name: str, role: ModelRole) -> ModelChoice:
         if is_served(name):
-            return ModelChoice(role, self.servers.checked(name, role), None)
+            # Ask the server whether the model can be used.
+            served = self.servers.scorer(name) if role is ModelRole.RELEVANCE else self.servers.language_model(name)
+            return ModelChoice(role, served.name, None)
         path = self.path(name, role)
         # This only checks: it raises an error if the embedding model that shares its token embeddings is missing.
         self.words(name)

@@ -44,26 +44,20 @@ def freeze_objects() -> None:
     gc.freeze()
 
 
-def free_memory() -> None:
-    """Return free memory to the system; if the process has settled, collect unreachable cycles first."""
-    if _is_frozen():
+def free_memory(*, unloaded: bool = False) -> None:
+    """Return free memory to the system; if the process has settled, collect unreachable cycles first.
+
+    With `unloaded`, collect all of them, including frozen objects.
+    """
+    settled = gc.get_freeze_count() > 0
+    if unloaded:
+        # Models that were loaded before `freeze_objects` are frozen; unloaded ones must be collected as well.
+        gc.unfreeze()
+    if unloaded or settled:
         gc.collect()
-    trim_heap()
-
-
-def free_unloaded() -> None:
-    """Run a full garbage collection (including frozen objects) and return freed memory to the system."""
-    settled = _is_frozen()
-    # Models that were loaded before `freeze_objects` are frozen; unloaded ones must be collected as well.
-    gc.unfreeze()
-    gc.collect()
-    if settled:
+    if unloaded and settled:
         gc.freeze()
     trim_heap()
-
-
-def _is_frozen() -> bool:
-    return gc.get_freeze_count() > 0
 
 
 def trim_heap() -> None:
@@ -454,5 +448,5 @@ class IdleModelUnloader(PeriodicTask):
         minutes = self._settings.now.idle_minutes
         if not minutes or now - self._since < minutes * 60 or not self._models.unload():
             return False
-        free_unloaded()
+        free_memory(unloaded=True)
         return True

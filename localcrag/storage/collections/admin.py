@@ -11,7 +11,7 @@ from typing import Any
 from localcrag.records.errors import EmbedderMismatch, NameRefused, UnknownCollection, UnknownDocument
 from localcrag.storage.collections import full_text
 from localcrag.storage.collections.chunks import COLUMNS
-from localcrag.storage.database import Database
+from localcrag.storage.database import Database, now
 
 LONGEST_NAME = 100
 """Maximum number of characters of a collection's name."""
@@ -186,43 +186,32 @@ def collection_fields(database: Database, collection: str) -> Mapping[str, Any]:
 
 
 def set_server_location(
-    database: Database,
-    collection: str,
-    location: ServerLocation | None,
-    embedder: str | None = None,
-    dimension: int = 0,
+    database: Database, collection: str, location: ServerLocation | None, embedding: tuple[str, int] | None = None
 ) -> None:
-    """Record a collection's server (None: only here), and its embedding model if given. Raises StoreError."""
+    """Record a collection's server (None: only here), and its embedding model and dimension if given.
+
+    If the move to the server is complete, the local documents are removed. Raises StoreError.
+    """
     with database.transaction() as connection:
-        write_server_location(connection, collection, location)
-        if embedder:
-            sql = "UPDATE collections SET embedder = ?, dimension = ? WHERE name = ?"
-            connection.execute(sql, (embedder, dimension, collection))
-
-
-def write_server_location(connection: sqlite3.Connection, collection: str, location: ServerLocation | None) -> None:
-    """Record a collection's server within a transaction; if the move there is complete, remove its local documents."""
-    number = collection_row(connection, collection)["id"]
-    connection.execute("DELETE FROM collection_homes WHERE collection_id = ?", (number,))
-    if location is None:
-        return
-    sql = "INSERT INTO collection_homes VALUES (?, ?, ?, ?)"
-    connection.execute(sql, (number, location.address, location.number, location.state))
-    if location.state is MoveState.THERE:
-        for table in ("documents", "folder_tags", "index_files"):
-            connection.execute(f"DELETE FROM {table} WHERE collection_id = ?", (number,))  # noqa: S608 - our own table name
+        number = collection_row(connection, collection)["id"]
+        connection.execute("DELETE FROM collection_homes WHERE collection_id = ?", (number,))
+        if location:
+            sql = "INSERT INTO collection_homes VALUES (?, ?, ?, ?)"
+            connection.execute(sql, (number, location.address, location.number, location.state))
+            if location.state is MoveState.THERE:
+                for table in ("documents", "folder_tags", "index_files"):
+                    connection.execute(f"DELETE FROM {table} WHERE collection_id = ?", (number,))  # noqa: S608
+        if embedding:
+            connection.execute("UPDATE collections SET embedder = ?, dimension = ? WHERE id = ?", (*embedding, number))
 
 
 def add_server_collection(
-    database: Database, collection: str, location: ServerLocation, *, embedder: str, dimension: int, created_at: str
+    database: Database, collection: str, location: ServerLocation, *, embedder: str, dimension: int
 ) -> None:
     """Add a collection that is already on a server. Raises StoreError."""
     with database.transaction() as connection:
-        number = connection.execute(
-            "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, ?, ?, ?)",
-            (collection, embedder, dimension, created_at),
-        ).lastrowid
         connection.execute(
-            "INSERT INTO collection_homes VALUES (?, ?, ?, ?)",
-            (number, location.address, location.number, location.state),
+            "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, ?, ?, ?)",
+            (collection, embedder, dimension, now()),
         )
+        set_server_location(database, collection, location)

@@ -42,14 +42,6 @@ def concurrent_change_error(collection: str) -> StoreError:
     )
 
 
-def _set_embedder(connection: sqlite3.Connection, collection: str, embedder: str, dimension: int) -> None:
-    """Record another embedding model, and remove the index files, which contain the old model's vectors."""
-    sql = "UPDATE collections SET embedder = ?, dimension = ? WHERE name = ? RETURNING id"
-    row = connection.execute(sql, (embedder, dimension, collection)).fetchone()
-    if row:
-        connection.execute("DELETE FROM index_files WHERE collection_id = ?", (row["id"],))
-
-
 def titles_of(rows: Iterable[sqlite3.Row | Mapping[str, Any]]) -> dict[int, str]:
     """Return the titles of documents, by id, from rows with `id`, `name` and `title`."""
     return {row["id"]: row["title"] or title_from_name(row["name"]) for row in rows}
@@ -141,5 +133,9 @@ def use_new_vectors(database: Database, collection: str, *, embedder: str, dimen
             (collection,),
         )
         connection.execute(f"DELETE FROM new_vectors WHERE chunk_id IN ({_COLLECTION_FILTER})", (collection,))  # noqa: S608
-        _set_embedder(connection, collection, embedder, dimension)
+        sql = "UPDATE collections SET embedder = ?, dimension = ? WHERE name = ?"
+        connection.execute(sql, (embedder, dimension, collection))
+        # The index files contain the old model's vectors.
+        owner = "SELECT id FROM collections WHERE name = ?"
+        connection.execute(f"DELETE FROM index_files WHERE collection_id = ({owner})", (collection,))  # noqa: S608
         return True

@@ -182,7 +182,9 @@ class DocumentStore(SqliteDocuments, OpenStore[SqliteSession]):
             row = connection.execute(_COLLECTION, (self.id,)).fetchone()
         self._require_embedder(row)
         self.languages = full_text.UntilChanged(database, self._count_languages)
-        self._chunks = full_text.UntilChanged(database, self._count_chunks)
+        self._chunks = full_text.UntilChanged(
+            database, lambda: int(database.value(f"SELECT count(*) {self._of(None)}", self.id))
+        )
 
     def recut(self, document: Document, *, chunks: Sequence[Chunk], vectors: Vectors, title: str) -> None:
         """Add chunks to a document that has none, in one transaction; `vectors` has a row per chunk.
@@ -238,9 +240,6 @@ class DocumentStore(SqliteDocuments, OpenStore[SqliteSession]):
             "ON d.id = l.document_id WHERE d.collection_id = ? AND l.language != '' GROUP BY l.language"
         )
         return {row["language"]: row["number"] for row in self._database.rows(sql, self.id)}
-
-    def _count_chunks(self) -> int:
-        return int(self._database.value(f"SELECT count(*) {self._of(None)}", self.id))
 
     def number_of_chunks(self, within: Collection[int] | None = None) -> int:
         """Return the number of all chunks, or only of those in the documents `within`."""

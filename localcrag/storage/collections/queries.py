@@ -87,11 +87,6 @@ def web_mode_of(database: Database, collection: str) -> WebMode | None:
     return WebMode(name) if name in list(WebMode) else WebMode.NEVER
 
 
-def embedder_of(database: Database, collection: str) -> str | None:
-    """Return the embedding model that was chosen for the collection, or None."""
-    return chosen_embedders(database).get(collection)
-
-
 def chosen_embedders(database: Database) -> dict[str, str]:
     """Return the embedding models that were chosen for single collections, by collection name."""
     rows = database.rows("SELECT collection, embedder FROM collection_settings WHERE embedder IS NOT NULL")

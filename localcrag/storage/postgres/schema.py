@@ -220,16 +220,6 @@ def _require_server(database: PostgresDatabase) -> None:
         )
 
 
-def add_partition(session: Session, collection: int) -> None:
-    """Create the partition for a collection's chunks."""
-    session.run(
-        f"CREATE TABLE localcrag.chunks_{int(collection)} PARTITION OF localcrag.chunks "
-        f"FOR VALUES IN ({int(collection)})"
-    )
-    # Move the vector out of the row, so that rows stay short: the rest is read for every chunk that is compared.
-    session.run(f"ALTER TABLE localcrag.chunks_{int(collection)} ALTER COLUMN vector SET STORAGE EXTERNAL")
-
-
 def add_index(session: Session, collection: int, dimension: int) -> None:
     """Create the HNSW graph of a collection, in half precision; queries compare its results in full precision."""
     session.run(
@@ -306,8 +296,12 @@ def begin_arrival(
             "(nextval('localcrag.collection_ids'), :name, :embedder, :dimension, :created_at, :arriving) RETURNING id",
             name=name, embedder=embedder, dimension=dimension, created_at=created_at, arriving=arriving,
         )  # fmt: skip
-        add_partition(session, row["id"])
-        return int(row["id"])
+        number = int(row["id"])
+        partition = f"CREATE TABLE localcrag.chunks_{number} PARTITION OF localcrag.chunks FOR VALUES IN ({number})"
+        session.run(partition)
+        # Move the vector out of the row, so that rows stay short: the rest is read for every chunk that is compared.
+        session.run(f"ALTER TABLE localcrag.chunks_{number} ALTER COLUMN vector SET STORAGE EXTERNAL")
+        return number
 
 
 def create_index(database: PostgresDatabase, collection: int) -> None:
