@@ -82,9 +82,8 @@ def examine(assembly: Assembly) -> Iterator[Finding]:
     yield vector_engines(settings.index_engine, hnswlib_import_error())
     for name in (settings.embedder, settings.relevance, settings.llm):
         yield _checked(f"files of {name}", _files, assembly, name)
-    yield _checked("embedder", _embedder, assembly)
-    yield _checked("relevance", _relevance, assembly)
-    yield _checked("language model", _llm, assembly)
+    for name, look in {"embedder": _embedder, "relevance": _relevance, "language model": _llm}.items():
+        yield _checked(name, look, assembly)
     yield examine_privacy(assembly)
     yield from examine_stored(assembly)
     yield Finding("log", CheckState.OK, _log_file(settings))

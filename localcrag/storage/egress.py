@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -101,57 +102,39 @@ _ADAPTER = TypeAdapter(WebAnswer)
 _utc = partial(datetime.now, UTC)
 
 
+@dataclass(frozen=True, slots=True)
 class WebAnswerCache:
-    """A WebCache for one endpoint and one set of parameters.
+    """A WebCache for one endpoint (a server's address without credentials) and one set of parameters.
 
     Answers older than `hours` are deleted, whatever their endpoint. If `hours` is 0, no answers are kept.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        endpoint: str,
-        parameters: Mapping[str, str | int],
-        hours: int,
-        now: Callable[[], datetime] = _utc,
-    ) -> None:
-        """Create the cache; `endpoint` is the server's address without credentials."""
-        self._database = database
-        self._endpoint = endpoint
-        self._parameters = json.dumps(parameters, sort_keys=True)
-        self._hours = hours
-        self._now = now
+    database: Database
+    endpoint: str
+    parameters: Mapping[str, str | int]
+    hours: int
+    now: Callable[[], datetime] = _utc
 
     def get(self, query: str) -> WebAnswer | None:
         """Return the cached answer to `query`, with the time it was received, or None. Raises StoreError."""
-        self._delete_old()
-        rows = self._database.rows(
-            "SELECT answer, asked_at FROM web_cache WHERE endpoint = ? AND query = ? AND parameters = ?",
-            *(self._endpoint, query, self._parameters),
-        )
-        if not rows:
-            return None
-        try:
-            answer = _ADAPTER.validate_json(rows[0]["answer"])
-        except ValidationError:
-            return None  # Another version wrote it; treat it as missing.
-        return dataclasses.replace(answer, cached_at=rows[0]["asked_at"])
+        now = self.now()
+        # An answer from the future was written under a wrong clock, so its age is unknown.
+        sql = "DELETE FROM web_cache WHERE asked_at <= ? OR asked_at > ?"
+        self.database.run(sql, _text(now - timedelta(hours=self.hours)), _text(now))
+        sql = "SELECT answer, asked_at FROM web_cache WHERE endpoint = ? AND query = ? AND parameters = ?"
+        for row in self.database.rows(sql, *self._key(query)):
+            with suppress(ValidationError):  # If another version wrote it, treat it as missing.
+                return dataclasses.replace(_ADAPTER.validate_json(row["answer"]), cached_at=row["asked_at"])
+        return None
 
     def put(self, query: str, answer: WebAnswer) -> None:
         """Store an answer, unless the cache is switched off. Raises StoreError."""
-        if not self._hours:
-            return
-        self._database.run(
-            "INSERT OR REPLACE INTO web_cache VALUES (?, ?, ?, ?, ?)",
-            *(self._endpoint, query, self._parameters, _text(self._now()), _ADAPTER.dump_json(answer).decode()),
-        )
+        if self.hours:
+            values = (*self._key(query), _text(self.now()), _ADAPTER.dump_json(answer).decode())
+            self.database.run("INSERT OR REPLACE INTO web_cache VALUES (?, ?, ?, ?, ?)", *values)
 
-    def _delete_old(self) -> None:
-        now = self._now()
-        # An answer from the future was written under a wrong clock, so its age is unknown.
-        sql = "DELETE FROM web_cache WHERE asked_at <= ? OR asked_at > ?"
-        self._database.run(sql, _text(now - timedelta(hours=self._hours)), _text(now))
+    def _key(self, query: str) -> tuple[str, str, str]:
+        return self.endpoint, query, json.dumps(self.parameters, sort_keys=True)
 
 
 def _text(time: datetime) -> str:

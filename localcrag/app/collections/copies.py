@@ -100,13 +100,12 @@ class CollectionCopies:
             raise admin.embedders_differ(origin, source.embedder()[0], target, into.embedder()[0])
         if source.server or into.server:
             merged = _merge_by_copies(source, into)
-            with self._database.transaction() as connection:
-                admin.reassign_history(connection, origin, target)
+            admin.reassign_history(self._database, origin, target)
             self._collections.delete(origin)
         else:
-            with self._database.transaction() as connection:
+            with self._database.transaction():
                 merged = self._merge_here(source, into)
-                admin.reassign_history(connection, origin, target)
+                admin.reassign_history(self._database, origin, target)
                 admin.delete_collection(self._database, origin)
         self._made.drop("store", "index")
         full_text.overwrite_deleted_words(self._database)
@@ -190,8 +189,7 @@ class CollectionCopies:
     def _free(self, name: str) -> str:
         """Return the name for a new collection, normalised. Raises NameRefused if it is taken."""
         wanted = admin.normalised_name(name, "collection")
-        with self._database.transaction() as connection:
-            admin.require_unused_name(connection, wanted)
+        admin.require_unused_name(self._database, wanted)
         return wanted
 
     def _show(self, hidden: str, about: AboutCollection, name: str | None, *, extra: bool) -> str:

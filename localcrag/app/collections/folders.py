@@ -205,14 +205,12 @@ class Folders:
         lock = FileLock(place / LOCK, thread_local=False)
         while True:
             try:
-                lock.acquire(timeout=POLL_SECONDS)
+                held = lock.acquire(timeout=POLL_SECONDS)
                 break
             except Timeout:
                 go_on()
-        try:
+        with held:
             yield
-        finally:
-            lock.release()
 
     def _check(self, path: Path, collection: str) -> None:
         if not path.is_dir():

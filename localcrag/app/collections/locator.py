@@ -18,7 +18,7 @@ from pathlib import Path
 from localcrag.app.shared_state import CurrentSettings
 from localcrag.records.documents import Document, StoredDocument
 from localcrag.records.enums import Preset
-from localcrag.records.errors import NameRefused, StoreError, UnknownCollection, UnknownDocument
+from localcrag.records.errors import StoreError, UnknownCollection, UnknownDocument
 from localcrag.settings import Settings
 from localcrag.storage.collections import admin, document_store, queries
 from localcrag.storage.collections.admin import MoveState, ServerLocation, embedders_differ, name_taken
@@ -123,8 +123,7 @@ class CollectionLocator:
         Raises NameRefused if the name is taken, UnknownCollection and StoreError.
         """
         name = admin.normalised_name(collection, "collection")
-        if name in queries.collection_names(self._database):
-            raise NameRefused(f"The collection “{name}” already exists. Choose another name.")
+        admin.require_unused_name(self._database, name)
         server = self.server(address)
         row = schema.require_collection(server, there or name)
         home = ServerLocation(str(server.address), row["id"], MoveState.THERE)
@@ -234,7 +233,7 @@ class CollectionMover:
             )
         if elsewhere and elsewhere.state is MoveState.THERE:
             return
-        local, known = self._locator.local(collection), admin.collection_fields(self._database, collection)
+        local, known = self._locator.local(collection), admin.collection_row(self._database, collection)
         # The token lets a repeated call find the partial copy of an interrupted move.
         number = schema.begin_arrival(
             server, collection, embedder=known["embedder"], dimension=known["dimension"],

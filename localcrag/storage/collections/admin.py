@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from localcrag.records.errors import EmbedderMismatch, NameRefused, UnknownCollection, UnknownDocument
 from localcrag.storage.collections import full_text
@@ -24,31 +23,30 @@ def rename_collection(database: Database, old: str, new: str) -> None:
     """Rename a collection and everything stored under its name. Raises NameRefused and UnknownCollection."""
     new = normalised_name(new, "collection")
     with database.transaction() as connection:
-        collection_row(connection, old)
+        collection_row(database, old)
         if new == old:
             return
-        require_unused_name(connection, new)
+        require_unused_name(database, new)
         connection.execute("UPDATE collections SET name = ? WHERE name = ?", (new, old))
         # A new collection must not inherit the settings of a deleted collection with the same name.
         connection.execute("DELETE FROM collection_settings WHERE collection = ?", (new,))
-        reassign_history(connection, old, new, _TABLES_BY_NAME)
+        reassign_history(database, old, new, _TABLES_BY_NAME)
 
 
 def reassign_history(
-    connection: sqlite3.Connection, old: str, new: str, tables: Sequence[str] = ("labels", "pins", "chats")
+    database: Database, old: str, new: str, tables: Sequence[str] = ("labels", "pins", "chats")
 ) -> None:
     """Assign the runs of the collection `old`, and its rows in these tables, to the collection `new`."""
-    for table in tables:
-        connection.execute(f"UPDATE {table} SET collection = ? WHERE collection = ?", (new, old))  # noqa: S608
-    connection.execute(
-        "UPDATE runs SET collection = ?1, record = json_set(record, '$.collection', ?1) WHERE collection = ?2",
-        (new, old),
-    )
+    with database.transaction():
+        for table in tables:
+            database.run(f"UPDATE {table} SET collection = ? WHERE collection = ?", new, old)  # noqa: S608
+        sql = "UPDATE runs SET collection = ?1, record = json_set(record, '$.collection', ?1) WHERE collection = ?2"
+        database.run(sql, new, old)
 
 
-def require_unused_name(connection: sqlite3.Connection, name: str) -> None:
+def require_unused_name(database: Database, name: str) -> None:
     """Raise NameRefused if a collection of that name exists."""
-    if connection.execute("SELECT 1 FROM collections WHERE name = ?", (name,)).fetchone():
+    if database.rows("SELECT 1 FROM collections WHERE name = ?", name):
         raise NameRefused(f"The collection “{name}” already exists. Choose another name.")
 
 
@@ -58,7 +56,7 @@ def delete_collection(database: Database, name: str) -> None:
     Raises UnknownCollection.
     """
     with database.transaction() as connection:
-        connection.execute("DELETE FROM collections WHERE id = ?", (collection_row(connection, name)["id"],))
+        connection.execute("DELETE FROM collections WHERE id = ?", (collection_row(database, name)["id"],))
         connection.execute("DELETE FROM collection_settings WHERE collection = ?", (name,))
         connection.execute("DELETE FROM calibrations WHERE collection = ?", (name,))
 
@@ -70,7 +68,7 @@ def move_documents(database: Database, names: Sequence[str], origin: str, target
     with different embedding models.
     """
     with database.transaction() as connection:
-        old, new = collection_row(connection, origin), collection_row(connection, target)
+        old, new = collection_row(database, origin), collection_row(database, target)
         if (old["embedder"], old["dimension"]) != (new["embedder"], new["dimension"]):
             raise embedders_differ(origin, old["embedder"], target, new["embedder"])
         for name in names:
@@ -105,12 +103,11 @@ def _find_document(connection: sqlite3.Connection, collection_id: int, name: str
     return row["id"] if row else None
 
 
-def collection_row(connection: sqlite3.Connection, name: str) -> sqlite3.Row:
+def collection_row(database: Database, name: str) -> sqlite3.Row:
     """Return a collection's row. Raises UnknownCollection."""
-    row: sqlite3.Row | None = connection.execute("SELECT * FROM collections WHERE name = ?", (name,)).fetchone()
-    if row is None:
-        raise UnknownCollection(f"There is no collection “{name}” any more. Choose another from the list.")
-    return row
+    for row in database.rows("SELECT * FROM collections WHERE name = ?", name):
+        return row
+    raise UnknownCollection(f"There is no collection “{name}” any more. Choose another from the list.")
 
 
 def embedders_differ(origin: str, origin_embedder: str, target: str, target_embedder: str) -> EmbedderMismatch:
@@ -179,12 +176,6 @@ def server_addresses(database: Database) -> list[tuple[str, str]]:
     return [(row["name"], row["address"]) for row in rows]
 
 
-def collection_fields(database: Database, collection: str) -> Mapping[str, Any]:
-    """Return a collection's row as a mapping. Raises UnknownCollection and StoreError."""
-    with database.transaction() as connection:
-        return dict(collection_row(connection, collection))
-
-
 def set_server_location(
     database: Database, collection: str, location: ServerLocation | None, embedding: tuple[str, int] | None = None
 ) -> None:
@@ -193,7 +184,7 @@ def set_server_location(
     If the move to the server is complete, the local documents are removed. Raises StoreError.
     """
     with database.transaction() as connection:
-        number = collection_row(connection, collection)["id"]
+        number = collection_row(database, collection)["id"]
         connection.execute("DELETE FROM collection_homes WHERE collection_id = ?", (number,))
         if location:
             sql = "INSERT INTO collection_homes VALUES (?, ?, ?, ?)"

@@ -113,7 +113,7 @@ class SqliteDocuments(StoredCollection[SqliteSession]):
     def writing(self) -> Iterator[SqliteSession]:
         """Begin a transaction. Raises UnknownCollection."""
         with self._database.transaction() as connection:
-            yield SqliteSession(connection, admin.collection_row(connection, self.name)["id"])
+            yield SqliteSession(connection, admin.collection_row(self._database, self.name)["id"])
 
     def put_chunks(self, session: SqliteSession, document: int, chunks: Sequence[StoredChunk]) -> None:
         """Add chunks with their vectors to a document, and index all of its chunks for full-text search."""

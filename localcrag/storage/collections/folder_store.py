@@ -56,7 +56,7 @@ class FolderStore:
                 "(?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET include = excluded.include, "
                 "exclude = excluded.exclude, gone = excluded.gone, paused = 0, in_step_at = NULL",
                 (
-                    collection_row(connection, wanted.collection)["id"], str(wanted.path), wanted.prefix,
+                    collection_row(self._database, wanted.collection)["id"], str(wanted.path), wanted.prefix,
                     json.dumps(wanted.include), json.dumps(wanted.exclude), wanted.gone, now(),
                 ),
             )  # fmt: skip
@@ -98,7 +98,7 @@ class FolderStore:
     def renamed(self, collection: str, names: Mapping[str, str]) -> None:
         """Update the names of a collection's renamed documents, which may have swapped names. Raises StoreError."""
         with self._database.transaction() as connection:
-            number = collection_row(connection, collection)["id"]
+            number = collection_row(self._database, collection)["id"]
             rename = f"UPDATE folder_files SET document = ? WHERE document = ? AND {_COLLECTION_FILTER}"  # noqa: S608 - our own SQL
             # The prefix \0, which no document's name has, keeps swapped names apart until all are renamed.
             connection.executemany(rename, [(f"\0{new}", old, number) for old, new in names.items()])

@@ -22,7 +22,7 @@ class SqliteCollection(SqliteDocuments):
 
     def embedder(self) -> tuple[str, int]:
         """Return the name of the collection's embedding model and its dimension. Raises UnknownCollection."""
-        row = admin.collection_fields(self._database, self.name)
+        row = admin.collection_row(self._database, self.name)
         return row["embedder"], row["dimension"]
 
     def open(self, embedder: str, dimension: int) -> DocumentStore:
@@ -48,7 +48,7 @@ class SqliteCollection(SqliteDocuments):
 
     def remove_index(self) -> None:
         """Remove the index files, which contain vectors of texts that are no longer here."""
-        IndexFolder(self._indexes, admin.collection_fields(self._database, self.name)["id"]).remove()
+        IndexFolder(self._indexes, admin.collection_row(self._database, self.name)["id"]).remove()
 
     @staticmethod
     def as_stored(document: StoredDocument) -> StoredDocument:

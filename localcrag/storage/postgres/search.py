@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from localcrag.records.documents import StoredChunk
+from localcrag.records.errors import UnknownCollection
 from localcrag.records.ingest import OriginalFile
 from localcrag.records.protocols import Vectors
 from localcrag.storage.collections.chunks import COLUMNS, chunk_from, vector_bytes
@@ -22,7 +23,6 @@ from localcrag.storage.postgres.address import PostgresAddress
 from localcrag.storage.postgres.connection import CollectionSession, PostgresDatabase, Row
 from localcrag.storage.postgres.rows import (
     DOCUMENTS_QUERY,
-    collection_row,
     put_chunks,
     release_chunks,
     search_language,
@@ -147,7 +147,9 @@ class PostgresDocuments(StoredCollection[CollectionSession]):
 
     def row(self) -> Row:
         """Return the collection's row. Raises UnknownCollection and StoreError."""
-        return collection_row(self.database, self.id, self.name)
+        for row in self.rows("SELECT * FROM collections WHERE id = :collection"):
+            return row
+        raise UnknownCollection(f"There is no collection “{self.name}” at {self.database.address.at} any more.")
 
     def rows(self, sql: str, **values: Any) -> list[Row]:
         """Return the rows of a query, in which :collection is this collection's id. Raises StoreError."""
