@@ -183,9 +183,9 @@ class Assembly:
         connection to it.
         """
         self.collections.homes.check_allowed(settings.collection, settings)
-        opened = self.collections.opened.of(settings.collection)
+        opened = self.collections.opened.get(settings.collection)
         return Parts(
-            embedder=self.models.awake(opened.embedder),
+            embedder=self.models.reloaded(opened.embedder),
             scorer=self._scorer_or_missing(settings, remembers=runs is None),
             llm=self._llm_or_missing(settings),
             index=opened.index,
@@ -272,7 +272,7 @@ class Assembly:
 
         Also raises SettingsError, if the settings of the run are no longer valid.
         """
-        settings = self._settings_of(run, web)
+        settings = self._replay_settings(run, web)
         scope = run.scope or SearchScope(0, 0)
         return self.ask(
             run.question, history=run.history, settings=settings, preset=run.preset, replays=run.run_id,
@@ -285,7 +285,7 @@ class Assembly:
         Raises UnknownRun, ModelError if there is no embedding model, and StoreError.
         """
         run = self.runs.get(run_id)
-        settings = self._settings_of(run, WebMode.NEVER).under(run.preset)
+        settings = self._replay_settings(run, WebMode.NEVER).under(run.preset)
         return answer_selection(run, choice, parts=self.parts(settings), settings=settings)
 
     def ingest(
@@ -323,7 +323,7 @@ class Assembly:
         self.web.close()
         self.storage.close(overwrites=overwrites)
 
-    def _settings_of(self, run: Run, web: WebMode) -> Settings:
+    def _replay_settings(self, run: Run, web: WebMode) -> Settings:
         return settings_module.with_changes(self.settings, **replay.replay_settings(run, web=web))
 
     def _drop(self, changes: Iterable[str]) -> None:
@@ -347,7 +347,7 @@ class Assembly:
         try:
             # Use the current reranker, whatever `settings` name: calibrations and cached scores belong to it.
             self.library.check_allowed(self.settings.relevance, settings)
-            scorer, own = self.models.awake(self.models.scorer), self.calibrations.special(settings.collection)
+            scorer, own = self.models.reloaded(self.models.scorer), self.calibrations.special(settings.collection)
         except ModelError as error:
             return MissingScorer(self.settings.relevance, error)
         if not remembers and isinstance(scorer, ScoreCache):
@@ -357,7 +357,7 @@ class Assembly:
     def _llm_or_missing(self, settings: Settings) -> LanguageModel:
         try:
             self.library.check_allowed(settings.llm, settings)
-            return self.models.awake(self.models.language_model(settings.llm))
+            return self.models.reloaded(self.models.language_model(settings.llm))
         except ModelError as error:
             return MissingLanguageModel(settings.llm, error)
 

@@ -36,7 +36,7 @@ class FolderWatcher:
     def __init__(self, folders: Folders, *, changes: Changes = changed_paths, tick: float = TICK_SECONDS) -> None:
         """Set the source of changed paths (default: changed_paths) and the seconds between two checks."""
         self._folders, self._changes, self._tick = folders, changes, tick
-        self._looks = PeriodicTask(self._look, tick, "folders")
+        self._polling = PeriodicTask(self._watch, tick, "folders")
         self._start: Begin = lambda _: None
         self._due: dict[int, float] = {}
         self._seen: dict[int, tuple[bool, WatchedFolder]] = {}
@@ -45,19 +45,19 @@ class FolderWatcher:
     def begin(self, start: Begin) -> None:
         """Start watching; call `start` for each folder that is due. It must return at once."""
         self._start = start
-        self._looks.begin()
+        self._polling.begin()
 
     def close(self) -> None:
         """Stop watching, and wait for the thread to end."""
-        self._looks.close()
+        self._polling.close()
 
-    def events(self, number: int, go_on: Callable[[], None]) -> Generator[FolderEvent, None, None]:
+    def events(self, number: int, checkpoint: Callable[[], None]) -> Generator[FolderEvent, None, None]:
         """Update a folder; see Folders.sync. Does nothing if the folder is paused or no longer watched."""
         folder = self._folders.find(number)
         if folder is None or folder.paused:
             return
         self._due[number] = time.monotonic() + RESCAN_SECONDS
-        with closing(self._folders.sync(folder, go_on=go_on)) as events:
+        with closing(self._folders.sync(folder, checkpoint=checkpoint)) as events:
             for event in events:
                 if isinstance(event, FolderChange):
                     self.version += 1
@@ -66,7 +66,7 @@ class FolderWatcher:
                 yield event
         self.version += 1
 
-    def _look(self) -> None:
+    def _watch(self) -> None:
         """Wait for changes in the present folders; start over when that set changes.
 
         Ends when no folder is present, or when the system cannot watch them; it is called again after `tick`.
@@ -74,7 +74,7 @@ class FolderWatcher:
         followed = self._followed()
         self._start_due(followed)
         while there := self._present_paths(followed):
-            for changed in self._changes(there, self._looks.closing, self._tick):
+            for changed in self._changes(there, self._polling.closing, self._tick):
                 for one in followed:
                     if any(path.is_relative_to(one.path) for path in changed):
                         self._start(one)
@@ -118,7 +118,7 @@ def create_uploads(assembly: Assembly, keeper: FolderWatcher, busy: Callable[[],
     collections = assembly.collections
     return Uploads(
         assembly.ingest,
-        read_scans=lambda collection, go_on: collections.read_scans(collection, go_on=go_on),
+        read_scans=lambda collection, checkpoint: collections.read_scans(collection, checkpoint=checkpoint),
         scanned=collections.scanned,
         follow=keeper.events,
         busy=busy,

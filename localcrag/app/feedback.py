@@ -171,13 +171,13 @@ class PastQuestions:
         Raises SettingsError, ModelError and StoreError.
         """
         settings = self._settings.now.under(preset or self._collection_settings.preset(collection))
-        own = self._calibrations.in_force(collection).thresholds
+        own = self._calibrations.active(collection).thresholds
         limits = settings.thresholds(own)
         return DecisionRules(settings.policy, limits.upper, limits.lower, settings.relevance_threshold)
 
     def _explorer(self, collection: str) -> Explorer:
         """Return the explorer of a collection's past questions, cached until anything it depends on changes."""
-        settings, calibration = self._settings.now, self._calibrations.in_force(collection)
+        settings, calibration = self._settings.now, self._calibrations.active(collection)
         model = settings.llm if settings.scorer is ScorerKind.LLM else settings.relevance
         key = (self._runs.stamp(), collection, settings.scorer, model, calibration)
         with self._lock:

@@ -197,7 +197,7 @@ def _database(assembly: Assembly) -> str:
         found = "; ".join(row[0] for row in problems)
         raise StoreError(f"{assembly.database.path} is damaged: {found}. Restore it from a backup.")
     text = f"{assembly.database.path}: {assembly.database.path.stat().st_size / 1e6:.1f} MB, sound"
-    free = assembly.database.free()
+    free = assembly.database.free_bytes()
     if free >= MIN_EMPTY_BYTES:
         text += (
             f"; {free / 1e6:.1f} MB of it are empty after deletions: new documents reuse them, and `localcrag forget` "
@@ -380,6 +380,6 @@ def _recut(assembly: Assembly, name: str) -> int:
     lost = [one for one in assembly.collections.documents(name) if one.characters and not one.chunks]
     if not lost:
         return 0
-    embedder = assembly.collections.embedders.of(name)
+    embedder = assembly.collections.embedders.get(name)
     store = DocumentStore(assembly.database, name, embedder=embedder.name, dimension=embedder.dimension)
     return recut(lost, shelf=store, embedder=embedder, chunk_tokens=assembly.settings.chunk_tokens)

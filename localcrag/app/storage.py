@@ -68,9 +68,9 @@ class Storage:
         if path is None:
             # The random part keeps names unique even if the clock repeats a second or is set back.
             path = self.backups / f"localcrag-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}.sqlite3"
-        return self._database.back_up_to(path, dict(_files_in(self._data_dir)))
+        return self._database.back_up_to(path, dict(_files_to_back_up(self._data_dir)))
 
-    def take_in(self, path: Path, name: str) -> BackupSummary:
+    def import_backup(self, path: Path, name: str) -> BackupSummary:
         """Verify a backup that was made elsewhere and import it; return its description.
 
         Its name in the backup folder begins with the stem of `name`. Raises StoreError if it is damaged or not a backup
@@ -119,7 +119,7 @@ class Storage:
             self._database.close()
 
 
-def _files_in(folder: Path) -> Iterator[tuple[str, bytes]]:
+def _files_to_back_up(folder: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of the files that go into backups."""
     for pattern in BACKED_UP_FILES:
         for path in sorted(folder.glob(pattern)):

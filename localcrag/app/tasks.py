@@ -60,7 +60,7 @@ class Task:
         return self.name
 
     @property
-    def later(self) -> bool:
+    def is_deferred(self) -> bool:
         """Whether waiting tasks go before this one."""
         return False
 
@@ -145,7 +145,7 @@ class BackgroundList(Generic[AnyTask]):
             for one in self._some(keys, still_open=True):
                 self._put(dataclasses.replace(one, state=TaskState.CANCELLED))
 
-    def again(self, keys: Collection[Hashable], **fields: Any) -> None:
+    def restart(self, keys: Collection[Hashable], **fields: Any) -> None:
         """Retry these tasks if they have ended, after setting the fields in `fields`."""
         with self.lock:
             for one in self._some(keys, still_open=False):
@@ -181,7 +181,7 @@ class BackgroundList(Generic[AnyTask]):
             # never misses it.
             with self.lock:
                 every = [one for one in self.items() if one.state is TaskState.WAITING and one.lane == lane]
-                waiting = min(every, key=lambda one: one.later, default=None)
+                waiting = min(every, key=lambda one: one.is_deferred, default=None)
                 if waiting is None:
                     self._threads.remove((lane, threading.current_thread()))
                     return

@@ -195,7 +195,7 @@ class UploadTask(Task):
     locked: bool = False
 
     @property
-    def later(self) -> bool:
+    def is_deferred(self) -> bool:
         """Whether files go first: most documents of a watched folder are already searchable."""
         return self.follows is not None
 
@@ -333,7 +333,7 @@ class Uploads(BackgroundList[UploadTask]):
 
     def retry(self, ids: Collection[int]) -> None:
         """Retry files that failed or were cancelled."""
-        self.again(ids, result=None, progress=None, locked=False)
+        self.restart(ids, result=None, progress=None, locked=False)
 
     def unlock(self, one: int, password: str) -> None:
         """Retry a file that needs a password. The password is discarded after the attempt."""
@@ -391,7 +391,7 @@ class Uploads(BackgroundList[UploadTask]):
         """Bring a watched folder up to date. Return the row as waiting if files wait: they go between two documents."""
         with closing(_results(one, self._follow(number, lambda: tell(one)), tell)) as results:
             for _ in results:
-                if any(file.state is TaskState.WAITING and not file.later for file in self.items()):
+                if any(file.state is TaskState.WAITING and not file.is_deferred for file in self.items()):
                     return dataclasses.replace(one, state=TaskState.WAITING)
         return dataclasses.replace(one, state=TaskState.DONE)
 
@@ -399,7 +399,7 @@ class Uploads(BackgroundList[UploadTask]):
         """Recognise a collection's scans. If cancelled, it ends within a few lines; finished pages stay."""
         now = one
 
-        def go_on() -> None:
+        def checkpoint() -> None:
             # `tell` raises Cancelled if the row was cancelled, even while the loop waits for an answer to end.
             tell(now)
             while self._busy():
@@ -407,7 +407,7 @@ class Uploads(BackgroundList[UploadTask]):
                 tell(now)
 
         # The collection may be deleted or renamed. After a rename, the next start reads the remaining scans.
-        with suppress(UnknownCollection), closing(self._read_scans(one.collection, go_on)) as events:
+        with suppress(UnknownCollection), closing(self._read_scans(one.collection, checkpoint)) as events:
             for event in events:
                 if isinstance(event, IngestProgress):
                     now = dataclasses.replace(now, progress=event)

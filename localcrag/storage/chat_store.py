@@ -93,7 +93,7 @@ class ChatStore:
                 row |= {"answer": late.answer, "run_id": late.run_id, "state": late.state}
                 if _becomes_visible(row, rows):
                     row["chosen"] = _next_choice(rows)
-        versions = _by_parent(rows)
+        versions = _group_by_parent(rows)
         for row in rows:
             row["versions"] = versions[row["parent"]] if len(versions[row["parent"]]) > 1 else ()
         return [_TURN.validate_python(row) for row in (_branch(rows) if to is None else _path_to(rows, to))]
@@ -228,7 +228,7 @@ def _put(connection: sqlite3.Connection, chat_id: int, turn: ChatTurn) -> None:
 def _choose(connection: sqlite3.Connection, chat_id: int, number: int) -> None:
     """Make the visible branch lead to a turn: choose the turn and each turn before it among their versions."""
     rows = connection.execute(f"{_POSITIONS} WHERE chat_id = ?", (chat_id,)).fetchall()
-    versions = _by_parent(rows)
+    versions = _group_by_parent(rows)
     # SQLite rewrites a whole row with its texts, so rows that are already visible are left alone.
     hidden = [row for row in _path_to(rows, number) if row is not _visible(versions[row["parent"]])]
     connection.executemany(
@@ -237,7 +237,7 @@ def _choose(connection: sqlite3.Connection, chat_id: int, number: int) -> None:
     )
 
 
-def _by_parent(rows: Sequence[_Row]) -> dict[int | None, list[_Row]]:
+def _group_by_parent(rows: Sequence[_Row]) -> dict[int | None, list[_Row]]:
     """Group turns by the number of the turn before; each group has the versions of a turn, in the order of asking."""
     versions: dict[int | None, list[_Row]] = {}
     for row in sorted(rows, key=lambda row: int(row["number"])):
@@ -252,7 +252,7 @@ def _visible(versions: Sequence[_Row]) -> _Row:
 
 def _branch(rows: Sequence[_Row]) -> list[_Row]:
     """Return the visible branch of a chat with these turns."""
-    versions = _by_parent(rows)
+    versions = _group_by_parent(rows)
     branch: list[_Row] = []
     at: int | None = None
     while at in versions:
@@ -277,7 +277,7 @@ def _path_to(rows: Sequence[_Row], number: int) -> list[_Row]:
 
 def _becomes_visible(turn: _Row, rows: Sequence[_Row]) -> bool:
     """Return whether a finished version becomes visible: an answered version gives way only to an answered one."""
-    shown = _visible(_by_parent(rows)[turn["parent"]])
+    shown = _visible(_group_by_parent(rows)[turn["parent"]])
     return bool(turn["state"] == TurnState.ANSWERED or shown["state"] != TurnState.ANSWERED)
 
 

@@ -143,7 +143,7 @@ class Database:
         """
         with self._lock:
             if self._connection.in_transaction:
-                with self._part():
+                with self._savepoint():
                     yield self._connection
                 return
             try:
@@ -159,7 +159,7 @@ class Database:
                 raise refused_error(self.path, error) from error
 
     @contextmanager
-    def _part(self) -> Iterator[None]:
+    def _savepoint(self) -> Iterator[None]:
         """Run the block as a savepoint: if it fails, undo its changes but no earlier ones of the transaction."""
         self._connection.execute("SAVEPOINT part")
         try:
@@ -200,7 +200,7 @@ class Database:
         with self.transaction() as connection:
             return connection.execute(sql, values).rowcount
 
-    def free(self) -> int:
+    def free_bytes(self) -> int:
         """Return the number of bytes on free pages, which deletions leave in the file. Raises StoreError."""
         pages, size = (self.value(f"PRAGMA {pragma}") for pragma in ("freelist_count", "page_size"))
         return int(pages * size)

@@ -87,12 +87,12 @@ class ConnectionLog:
         )[0]
         return EgressSummary(
             **dict(counted),
-            searches=self._by_destination("kind = ?", Kind.SEARCH),
-            to_models=self._by_destination("kind = ? AND purpose IN (?, ?)", Kind.CONNECTION, *_MODELS),
-            to_collections=self._by_destination("kind = ? AND purpose = ?", Kind.CONNECTION, Purpose.COLLECTION),
+            searches=self._count_by_destination("kind = ?", Kind.SEARCH),
+            to_models=self._count_by_destination("kind = ? AND purpose IN (?, ?)", Kind.CONNECTION, *_MODELS),
+            to_collections=self._count_by_destination("kind = ? AND purpose = ?", Kind.CONNECTION, Purpose.COLLECTION),
         )
 
-    def _by_destination(self, condition: str, *values: str) -> tuple[tuple[str, int], ...]:
+    def _count_by_destination(self, condition: str, *values: str) -> tuple[tuple[str, int], ...]:
         """Return the destinations of allowed attempts, the last used one first, with their numbers."""
         sql = f"SELECT destination, count(*) FROM egress WHERE allowed AND {condition} GROUP BY 1 ORDER BY max(at) DESC"  # noqa: S608 - our own SQL
         return tuple((row[0], row[1]) for row in self._database.rows(sql, *values))

@@ -143,7 +143,7 @@ def write_set(folder: Path, lines: Iterable[str], documents: Mapping[str, str]) 
         finally:
             shutil.rmtree(staging, ignore_errors=True)
     except OSError as error:
-        raise _not_written(folder, error) from error
+        raise _write_error(folder, error) from error
 
 
 def write_lines(file: Path, lines: Iterable[str]) -> None:
@@ -157,10 +157,10 @@ def write_lines(file: Path, lines: Iterable[str]) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
-        raise _not_written(file, error) from error
+        raise _write_error(file, error) from error
 
 
-def _not_written(path: Path, error: OSError) -> ReportError:
+def _write_error(path: Path, error: OSError) -> ReportError:
     return ReportError(f"{path} could not be written: {error.strerror or error}. Choose another place.")
 
 
@@ -185,7 +185,7 @@ class ScoreFile:
                     [LabelledStrip(**strip) for strip in row["strips"]],
                 )
 
-    def of(self, question: str) -> QuestionScores | None:
+    def find(self, question: str) -> QuestionScores | None:
         """Return the stored scores of a question (by its id), or None."""
         return self._known.get(question)
 

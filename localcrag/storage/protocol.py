@@ -70,7 +70,7 @@ class CollectionBackend(StoredCollection[Any], Protocol):
     def open(self, embedder: str, dimension: int) -> Store:
         """Return the store of its documents and chunks. Raises EmbedderMismatch."""
 
-    def together(self) -> AbstractContextManager[object]:
+    def transaction(self) -> AbstractContextManager[object]:
         """Begin a transaction for storing several documents at once."""
 
     def scans(self) -> ScannedPages:

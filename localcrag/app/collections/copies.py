@@ -16,7 +16,7 @@ from localcrag.records.documents import StoredChunk, StoredDocument
 from localcrag.records.errors import NameRefused
 from localcrag.storage.collections import admin, full_text, queries
 from localcrag.storage.collections.collection_file import (
-    AboutCollection,
+    CollectionDescription,
     CollectionReader,
     CollectionWriter,
     hidden_collection,
@@ -67,7 +67,7 @@ class CollectionCopies:
         before its turn is not copied. Raises UnknownCollection, NameRefused and StoreError.
         """
         queries.require_collection(self._database, name)
-        source = self._collections.homes.of(name)
+        source = self._collections.homes.locate(name)
         embedder, dimension = source.embedder()
         names = [one.name for one in source.documents()]
         new = self._free(new)
@@ -95,7 +95,7 @@ class CollectionCopies:
             queries.require_collection(self._database, name)
         if origin == target:
             raise NameRefused(f"“{origin}” cannot be merged into itself. Choose two different collections.")
-        source, into = self._collections.homes.of(origin), self._collections.homes.of(target)
+        source, into = self._collections.homes.locate(origin), self._collections.homes.locate(target)
         if source.embedder() != into.embedder():
             raise admin.embedders_differ(origin, source.embedder()[0], target, into.embedder()[0])
         if source.server or into.server:
@@ -129,7 +129,7 @@ class CollectionCopies:
         Raises UnknownCollection and StoreError, also if the file exists.
         """
         queries.require_collection(self._database, name)
-        home = self._collections.homes.of(name)
+        home = self._collections.homes.locate(name)
         names = [one.name for one in home.documents()]
         yield TransferProgress(0, len(names))
         with closing(CollectionWriter(file)) as writer:
@@ -139,7 +139,7 @@ class CollectionCopies:
             embedder, dimension = home.embedder()
             preset = queries.preset_of(self._database, name)
             web = queries.web_mode_of(self._database, name)
-            about = AboutCollection(name, embedder, dimension, len(names), preset, web, home.folder_tags())
+            about = CollectionDescription(name, embedder, dimension, len(names), preset, web, home.folder_tags())
             writer.finish(about)
         CollectionReader(file).close()
 
@@ -155,7 +155,7 @@ class CollectionCopies:
         """
         with closing(CollectionReader(file)) as reader:
             about = reader.about
-            wanted = self._name_of(about, name, extra=extra)
+            wanted = self._import_name(about, name, extra=extra)
             yield wanted, TransferProgress(0, about.documents)
             with hidden_collection(self._database, embedder=about.embedder, dimension=about.dimension) as hidden:
                 for done in self._put(reader.documents(), hidden):
@@ -182,7 +182,7 @@ class CollectionCopies:
             yield done
             time.sleep(PAUSE_SECONDS)
 
-    def _name_of(self, about: AboutCollection, name: str | None, *, extra: bool) -> str:
+    def _import_name(self, about: CollectionDescription, name: str | None, *, extra: bool) -> str:
         """Return the name for the imported collection. Raises NameRefused if it is taken."""
         return self._free_name(about.name) if extra else self._free(name or about.name)
 
@@ -192,10 +192,10 @@ class CollectionCopies:
         admin.require_unused_name(self._database, wanted)
         return wanted
 
-    def _show(self, hidden: str, about: AboutCollection, name: str | None, *, extra: bool) -> str:
+    def _show(self, hidden: str, about: CollectionDescription, name: str | None, *, extra: bool) -> str:
         """Publish a complete collection with the settings from its file; return its name. Raises NameRefused."""
         with self._database.transaction():
-            new = self._name_of(about, name, extra=extra)
+            new = self._import_name(about, name, extra=extra)
             admin.rename_collection(self._database, hidden, new)
             self._collections.homes.local(new).put_folder_tags(about.folder_tags)
             queries.choose(self._database, new, preset=about.preset, web=about.web)

@@ -240,11 +240,11 @@ class SecureDeletion(PeriodicTask):
     ) -> None:
         """Prepare the thread; it pauses while `asked` is true and waits while `working` is. `clock` returns seconds."""
         self._database, self._asked, self._working, self._clock = database, asked, working, clock
-        super().__init__(self.look, CHECK_SECONDS, "overwriting")
+        super().__init__(self.overwrite_if_due, CHECK_SECONDS, "overwriting")
         self._since: float | None = None
         self._not_before = -float("inf")
 
-    def look(self) -> bool:
+    def overwrite_if_due(self) -> bool:
         """Overwrite the deleted words if it is time; return whether that happened. Raises StoreError."""
         now = self._clock()
         if not full_text.has_pending_words(self._database):
@@ -254,7 +254,7 @@ class SecureDeletion(PeriodicTask):
         if now < self._not_before or self._asked() or (self._working() and now - self._since < LONGEST_WAIT):
             return False
         try:
-            full_text.overwrite_deleted_words(self._database, between_steps=self._go_on, patience=READER_WAIT_SECONDS)
+            full_text.overwrite_deleted_words(self._database, between_steps=self._pause, patience=READER_WAIT_SECONDS)
         except _Closing:
             return False
         finally:
@@ -262,7 +262,7 @@ class SecureDeletion(PeriodicTask):
             self._not_before, self._since = done + PAUSE_FACTOR * (done - now), None
         return True
 
-    def _go_on(self) -> None:
+    def _pause(self) -> None:
         """Pause between two steps, and for as long as a question is being answered."""
         while not self.closing.wait(STEP_PAUSE_SECONDS):
             if not self._asked():
@@ -310,7 +310,7 @@ class DocumentDeletion:
         contain the documents. Raises UnknownCollection, UnknownDocument and StoreError.
         """
         try:
-            own = self._collections.named.own(names, collection)
+            own = self._collections.document_names.own_names(names, collection)
             return sum(self._collections.delete_document(name, collection) for name in own)
         finally:
             full_text.overwrite_deleted_words(self._database)
@@ -327,8 +327,8 @@ class DocumentDeletion:
         UnknownDocument if a name belongs to no document and is not quoted, UnknownCollection and StoreError.
         """
         collection = self._settings.collection(collection)
-        home = self._collections.homes.of(collection)
-        names = self._collections.named.own(names, collection)
+        home = self._collections.homes.locate(collection)
+        names = self._collections.document_names.own_names(names, collection)
         there = home.existing(names)
         gone = [name for name in names if name not in there]
         # Collect the signatures first: after the deletion, there is nothing left to recognise residue by.
@@ -381,8 +381,8 @@ class DocumentDeletion:
 
         Changes nothing. Raises UnknownCollection and StoreError.
         """
-        home = self._collections.homes.of(self._settings.collection(collection))
-        (document,) = self._collections.named.own([wanted], collection)
+        home = self._collections.homes.locate(self._settings.collection(collection))
+        (document,) = self._collections.document_names.own_names([wanted], collection)
         if home.existing([document]):
             return self._searched(fingerprint_documents(self._database, home, [document]).marks)
         return self._searched([ResidueSignature(f"“{wanted}”", encoded_forms(wanted))])
@@ -433,5 +433,5 @@ def _quotes_in_line(line: bytes, quoting: QuotedDocuments) -> bool:
     try:
         run = json.loads(line)["run"]
     except (ValueError, KeyError, TypeError):
-        return quoting.in_text(line.decode("utf-8", "replace"))
-    return quoting.in_run(run, by_name=False)
+        return quoting.occur_in(line.decode("utf-8", "replace"))
+    return quoting.occur_in_run(run, by_name=False)

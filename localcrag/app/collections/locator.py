@@ -46,7 +46,7 @@ class CollectionLocator:
         self._silent: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def of(self, collection: str) -> CollectionBackend:
+    def locate(self, collection: str) -> CollectionBackend:
         """Return a collection at its location. Raises StoreError."""
         return self.on_server(collection) or self.local(collection)
 
@@ -257,7 +257,7 @@ class CollectionMover:
         local.remove_index()
 
     def _move_back(self, collection: str, elsewhere: ServerLocation) -> Iterator[TransferProgress]:
-        there, local = self._locator.of(collection), self._locator.local(collection)
+        there, local = self._locator.locate(collection), self._locator.local(collection)
         left = replace(elsewhere, state=MoveState.LEAVING)
         for _round in range(ROUNDS):
             yield from _copy(there, local)
@@ -286,7 +286,7 @@ def _copy(source: CollectionBackend, target: CollectionBackend) -> Iterator[Tran
     yield TransferProgress(0, len(wanted))
     for done, (name, document) in enumerate(wanted.items(), start=1):
         if there.get(name) != document:
-            _copy_one(name, source, target)
+            _copy_document(name, source, target)
         yield TransferProgress(done, len(wanted))
 
 
@@ -297,7 +297,7 @@ def existing_documents(home: CollectionBackend, names: Sequence[str]) -> Iterato
             yield home.stored(name)
 
 
-def _copy_one(name: str, source: CollectionBackend, target: CollectionBackend) -> None:
+def _copy_document(name: str, source: CollectionBackend, target: CollectionBackend) -> None:
     # A document that was deleted while copying is left out; the final comparison notices it.
     for document in existing_documents(source, [name]):
         save_and_compare(document, target)
@@ -340,7 +340,7 @@ def move_documents(names: Sequence[str], source: CollectionBackend, target: Coll
         if name in there:
             _complete(name, source, target)
         else:
-            _copy_one(name, source, target)
+            _copy_document(name, source, target)
     source.remove(left)
 
 

@@ -40,9 +40,9 @@ class CollectionEmbedders:
         """
         if collection not in queries.collection_names(self._database):
             return self.wanted(collection)
-        return self._locator.of(collection).embedder()[0]
+        return self._locator.locate(collection).embedder()[0]
 
-    def of(self, collection: str) -> Embedder:
+    def get(self, collection: str) -> Embedder:
         """Return the embedding model to search a collection with: the one that made its vectors.
 
         If that model is missing, return the target model; opening the collection then raises an error with advice.
@@ -196,23 +196,23 @@ class OpenCollections:
         self._locator, self._embedders, self._made = homes, embedders, made
         self.index_errors: dict[str, str] = {}
 
-    def of(self, name: str) -> OpenCollection:
+    def get(self, name: str) -> OpenCollection:
         """Return an open collection, created if needed. Raises EmbedderMismatch, ModelError and StoreError."""
-        embedder = self._embedders.of(name)
+        embedder = self._embedders.get(name)
         store = self._store(name, embedder)
         index: Index = self._made.get(f"index {self._locator.key(name)}", lambda: self._locator.index(store))
         return OpenCollection(embedder, store, index)
 
     def store(self, name: str) -> Store:
-        """Return the store of a collection's chunks, without its index, which takes a while to open; see `of`."""
-        return self._store(name, self._embedders.of(name))
+        """Return the store of a collection's chunks, without its index, which takes a while to open; see `get`."""
+        return self._store(name, self._embedders.get(name))
 
     def _store(self, name: str, embedder: Embedder) -> Store:
         key = f"store {self._locator.key(name)}"
         there = self._made.peek(key)
         if there and there.embedder != embedder.name:
             self.forget(name)  # The collection was re-indexed since, perhaps by another process.
-        made: Store = self._made.get(key, lambda: self._locator.of(name).open(embedder.name, embedder.dimension))
+        made: Store = self._made.get(key, lambda: self._locator.locate(name).open(embedder.name, embedder.dimension))
         return made
 
     def forget(self, name: str) -> None:
@@ -223,8 +223,8 @@ class OpenCollections:
         self.index_errors.pop(name, None)
 
     def following(self, name: str) -> ResilientIndex:
-        """Return the index of a collection for code that changes its documents. Raises the errors of `of`."""
-        return ResilientIndex(self.of(name).index, name, self.index_errors)
+        """Return the index of a collection for code that changes its documents. Raises the errors of `get`."""
+        return ResilientIndex(self.get(name).index, name, self.index_errors)
 
     def follow(self, name: str) -> None:
         """Update the vector index of a collection from the database, after a change.

@@ -178,8 +178,8 @@ def desktop_file(commands: Commands) -> str:
         "[Desktop Entry]",
         "Type=Application",
         f"Name={NAME}",
-        *_in_all_languages("GenericName", TEXTS["GenericName"]),
-        *_in_all_languages("Comment", TEXTS["Comment"]),
+        *_translated_lines("GenericName", TEXTS["GenericName"]),
+        *_translated_lines("Comment", TEXTS["Comment"]),
         f"Exec={_quoted(commands.opens)} %F",
         f"Icon={NAME}",
         "Terminal=false",
@@ -193,13 +193,13 @@ def desktop_file(commands: Commands) -> str:
         "Actions=quit;",
         "",
         "[Desktop Action quit]",
-        *_in_all_languages("Name", QUIT),
+        *_translated_lines("Name", QUIT),
         f"Exec={_quoted(commands.ends)}",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _in_all_languages(key: str, text: str) -> list[str]:
+def _translated_lines(key: str, text: str) -> list[str]:
     others = [one for one in translation.LANGUAGES if one != translation.ENGLISH]
     return [f"{key}={text}", *(f"{key}[{one}]={translation.translate_to(one, text)}" for one in others)]
 

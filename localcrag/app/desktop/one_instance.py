@@ -70,7 +70,7 @@ class OneInstance:
         self._place.unlink(missing_ok=True)
         return True
 
-    def tell(self, place: InstanceAddress) -> None:
+    def publish(self, place: InstanceAddress) -> None:
         """Write the address of this instance to a file that only this user can read."""
         write_private(self._place, json.dumps(asdict(place)))
 

@@ -93,7 +93,7 @@ class UnloadableModel(Generic[Model]):
         """Whether the model is unloaded, so that its next call loads it."""
         return self._model is None
 
-    def rest(self) -> bool:
+    def unload(self) -> bool:
         """Unload the model unless a call is using it. Return whether it is unloaded now."""
         with self._loading:
             if not self._users:
@@ -101,7 +101,7 @@ class UnloadableModel(Generic[Model]):
             return self._model is None
 
     @contextmanager
-    def at_work(self) -> Iterator[Model]:
+    def loaded(self) -> Iterator[Model]:
         """Yield the loaded model, and keep it loaded until the block ends. Raises ModelError."""
         with self._loading:
             if self._model is None:
@@ -116,7 +116,7 @@ class UnloadableModel(Generic[Model]):
                 self._users -= 1
 
     @property
-    def in_use(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether a call is using the model."""
         return self._users > 0
 
@@ -126,22 +126,22 @@ class UnloadableEmbedder(UnloadableModel[Embedder]):
 
     def __init__(self, load: Callable[[], Embedder]) -> None:
         super().__init__(load)
-        with self.at_work() as model:
+        with self.loaded() as model:
             self.name, self.dimension, self.max_tokens = model.name, model.dimension, model.max_tokens
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return the vectors of document texts, shape (len(texts), dimension)."""
-        with self.at_work() as model:
+        with self.loaded() as model:
             return model.embed(texts)
 
     def embed_questions(self, questions: Sequence[str]) -> Vectors:
         """Return the vectors of search queries, shape (len(questions), dimension)."""
-        with self.at_work() as model:
+        with self.loaded() as model:
             return model.embed_questions(questions)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return the length of each text in the model's tokens, without special tokens."""
-        with self.at_work() as model:
+        with self.loaded() as model:
             return model.count_tokens(texts)
 
 
@@ -150,18 +150,18 @@ class UnloadableScorer(UnloadableModel[Scorer]):
 
     def __init__(self, load: Callable[[], Scorer]) -> None:
         super().__init__(load)
-        with self.at_work() as model:
+        with self.loaded() as model:
             self.name: str = model.name
             self.calibration: Calibration = model.calibration
 
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return one raw logit per text, shape (len(texts),). Raises ModelError."""
-        with self.at_work() as model:
+        with self.loaded() as model:
             return model.logits(question, texts)
 
     def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
         """Return, for each text, one raw logit per strip. Raises ModelError."""
-        with self.at_work() as model:
+        with self.loaded() as model:
             return model.strip_logits(question, texts, strips)
 
 
@@ -170,14 +170,14 @@ class UnloadableLanguageModel(UnloadableModel[LanguageModel]):
 
     def __init__(self, load: Callable[[], LanguageModel]) -> None:
         super().__init__(load)
-        with self.at_work() as model:
+        with self.loaded() as model:
             self.name, self.context_tokens = model.name, model.context_tokens
             self.threads: int = getattr(model, "threads", 0)
             self.gpu_layers: int = getattr(model, "gpu_layers", 0)
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the length of the prompt built from the messages, in tokens."""
-        with self.at_work() as model:
+        with self.loaded() as model:
             return model.count_tokens(messages)
 
     def stream(self, messages: Sequence[Message], decoding: Decoding) -> TokenStream:
@@ -186,7 +186,7 @@ class UnloadableLanguageModel(UnloadableModel[LanguageModel]):
         Raises GenerationError.
         """
         with ExitStack() as stack:
-            written = stack.enter_context(self.at_work()).stream(messages, decoding)
+            written = stack.enter_context(self.loaded()).stream(messages, decoding)
             # The stream outlives this method, so it takes over the duty to end the use of the model.
             return _Stream(written, stack.pop_all().close)
 
@@ -330,9 +330,9 @@ class LoadedModels:
         """Return a counter that grows with each call of a model loaded in this process."""
         return sum(one.uses for one in [*self._unloadable])
 
-    def in_use(self) -> bool:
+    def is_busy(self) -> bool:
         """Return whether a call is using one of the models."""
-        return any(one.in_use for one in [*self._unloadable])
+        return any(one.is_busy for one in [*self._unloadable])
 
     def any_unloaded(self) -> bool:
         """Return whether any model is unloaded, so that the next question has to wait for it."""
@@ -340,15 +340,15 @@ class LoadedModels:
 
     def unload(self) -> bool:
         """Unload all models that are loaded and not in use. Return whether there were any."""
-        went = [one.rest() for one in [*self._unloadable] if not one.is_unloaded]
+        went = [one.unload() for one in [*self._unloadable] if not one.is_unloaded]
         return any(went)
 
     @staticmethod
-    def awake(model: AnyModel) -> AnyModel:
+    def reloaded(model: AnyModel) -> AnyModel:
         """Return the given model, reloaded if it was unloaded. Raises ModelError."""
         resting = model.scorer if isinstance(model, ScoreCache) else model
         if isinstance(resting, UnloadableModel):
-            with resting.at_work():
+            with resting.loaded():
                 pass
         return model
 
@@ -433,16 +433,16 @@ class IdleModelUnloader(PeriodicTask):
     ) -> None:
         """Count the models as just used. `clock` returns seconds."""
         self._models, self._settings, self._clock = models, settings, clock
-        super().__init__(self.look, CHECK_SECONDS, "idle models")
+        super().__init__(self.unload_if_idle, CHECK_SECONDS, "idle models")
         self._used, self._since = models.uses(), clock()
 
-    def look(self) -> bool:
+    def unload_if_idle(self) -> bool:
         """Unload the models if they have been idle for long enough. Return whether any was unloaded.
 
         While models are in use, return the memory freed by their calls to the system; otherwise it would grow for days.
         """
         now, uses = self._clock(), self._models.uses()
-        if uses != self._used or self._models.in_use():
+        if uses != self._used or self._models.is_busy():
             self._used, self._since = uses, now
             free_memory()
         minutes = self._settings.now.idle_minutes

@@ -203,7 +203,7 @@ def _add_set(labelled: LabelledData, assembly: Assembly, folder: Path) -> None:
 
 def _show(parsed: argparse.Namespace, assembly: Assembly) -> None:
     applied = assembly.calibrations.applied()
-    calibration = applied.calibration if applied else assembly.calibrations.own
+    calibration = applied.calibration if applied else assembly.calibrations.default
     history = assembly.calibrations.history()
     result = {
         "collection": assembly.settings.collection,
@@ -235,7 +235,7 @@ def _undo(parsed: argparse.Namespace, assembly: Assembly) -> None:
             f"There is nothing to undo: {assembly.settings.relevance} has its own calibration in the collection "
             f"“{assembly.settings.collection}”."
         )
-    applied, in_force = assembly.calibrations.applied(), assembly.calibrations.in_force()
+    applied, in_force = assembly.calibrations.applied(), assembly.calibrations.active()
     collection = assembly.settings.collection
     result = {"collection": collection, "undone": undone, "own": applied is None, "in_force": in_force}
     active = describe_active(assembly.settings, applied)

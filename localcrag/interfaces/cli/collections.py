@@ -84,7 +84,7 @@ def _list(parsed: argparse.Namespace, settings: Settings) -> None:
     found = []
     collections = cli.open_app(settings).collections
     for name in collections.names():
-        home = collections.homes.of(name)
+        home = collections.homes.locate(name)
         found.append({"name": name, "home": str(home.server or "local")})
     width = max((len(one["name"]) for one in found), default=0)
     lines = "\n".join(f"{one['name']:<{width}}  {one['home']}" for one in found) or "No collections."
@@ -172,7 +172,7 @@ def _move(parsed: argparse.Namespace, settings: Settings) -> None:
 
     number = _show_progress(steps(), parsed, "copied and compared")
     cli.finish_secure_deletion(assembly)
-    home = collections.homes.of(parsed.name).server
+    home = collections.homes.locate(parsed.name).server
     copied = f"{counted(number, 'document')} copied and compared" if moved else "nothing had to be moved"
     text = f"{parsed.name}: {copied}; it is {f'at {home}' if home else 'on this computer'}."
     cli.print_result({"name": parsed.name, "home": str(home or "local"), "documents": number}, parsed, text)

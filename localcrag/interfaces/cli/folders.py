@@ -125,7 +125,7 @@ def _sync(parsed: argparse.Namespace, settings: Settings) -> int:
 
     assembly = cli.open_app(settings)
     folders = assembly.folders
-    chosen = [folders.named(parsed.path)] if parsed.path else [
+    chosen = [folders.find_by_path(parsed.path)] if parsed.path else [
         one for one in folders.all(parsed.collection) if not one.paused
     ]  # fmt: skip
     changes: list[FolderChange] = []
@@ -151,7 +151,7 @@ def _sync(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def _pause(parsed: argparse.Namespace, settings: Settings) -> None:
     folders = cli.open_app(settings).folders
-    folder = folders.named(parsed.path)
+    folder = folders.find_by_path(parsed.path)
     folders.pause(folder, paused=parsed.paused)
     text = f"{folder.path}: {'paused' if parsed.paused else 'resumed'}"
     cli.print_result({"path": str(folder.path), "paused": parsed.paused}, parsed, text)
@@ -159,7 +159,7 @@ def _pause(parsed: argparse.Namespace, settings: Settings) -> None:
 
 def _remove(parsed: argparse.Namespace, settings: Settings) -> None:
     folders = cli.open_app(settings).folders
-    folder = folders.named(parsed.path)
+    folder = folders.find_by_path(parsed.path)
     number = folders.unbind(folder, documents=parsed.with_documents)
     what = f"{counted(number, 'document')} removed" if parsed.with_documents else "its documents stay"
     text = f"The collection “{folder.collection}” no longer watches {folder.path}; {what}."

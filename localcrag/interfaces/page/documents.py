@@ -234,7 +234,7 @@ def documents_title() -> str:
 def documents_html(collections: Collections, collection: str) -> str:
     """Return the list of a collection's documents, or the reason why it cannot be listed."""
     try:
-        there, tags = collections.documents(collection), collections.tags.by_folder(collection)
+        there, tags = collections.documents(collection), collections.tags.folder_tags(collection)
         foreign, server = collections.mostly_foreign(there), collections.homes.on_server(collection)
         return renderers.documents(
             there, collection, collections.offered(), tags, foreign=foreign,

@@ -173,7 +173,7 @@ def checked_document(one: DocumentRow, dimension: int) -> StoredDocument:
     )  # fmt: skip
 
 
-def checked_description(values: Mapping[str, str]) -> AboutCollection:
+def checked_description(values: Mapping[str, str]) -> CollectionDescription:
     """Check the file's description of its collection, and return the description. Raises DamagedFile."""
     try:
         about = {key: json.loads(value) for key, value in values.items()}
@@ -192,7 +192,7 @@ def checked_description(values: Mapping[str, str]) -> AboutCollection:
     are_numbers = type(dimension) is int and type(documents) is int
     if not (are_numbers and 1 <= dimension <= MOST_DIMENSIONS and documents >= 0):
         raise DamagedFile("it contains invalid numbers")
-    return AboutCollection(name, embedder, dimension, documents, preset, web, folder_tags)
+    return CollectionDescription(name, embedder, dimension, documents, preset, web, folder_tags)
 
 
 def _name(name: str) -> str:
@@ -262,7 +262,7 @@ MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class AboutCollection:
+class CollectionDescription:
     """The file's description of its collection. `folder_tags` maps a folder to its tags."""
 
     name: str
@@ -308,7 +308,7 @@ class CollectionWriter:
         except sqlite3.Error as error:
             raise self._unwritable(error) from error
 
-    def finish(self, about: AboutCollection) -> None:
+    def finish(self, about: CollectionDescription) -> None:
         """Write the description of the collection, and move the file into place. Raises StoreError."""
         values = {key: json.dumps(value, ensure_ascii=False) for key, value in asdict(about).items()}
         values["digest"] = json.dumps(_total_digest(self._digests, values))
@@ -385,7 +385,7 @@ class CollectionReader:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
         return connection
 
-    def _about(self) -> AboutCollection:
+    def _about(self) -> CollectionDescription:
         """Check the file, except for the content of its documents, and return its description. Raises StoreError."""
         try:
             for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):

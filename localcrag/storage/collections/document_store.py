@@ -181,9 +181,9 @@ class DocumentStore(SqliteDocuments, OpenStore[SqliteSession]):
             self.id: int = row["id"]
             row = connection.execute(_COLLECTION, (self.id,)).fetchone()
         self._require_embedder(row)
-        self.languages = full_text.UntilChanged(database, self._count_languages)
-        self._chunks = full_text.UntilChanged(
-            database, lambda: int(database.value(f"SELECT count(*) {self._of(None)}", self.id))
+        self.languages = full_text.CachedValue(database, self._count_languages)
+        self._chunks = full_text.CachedValue(
+            database, lambda: int(database.value(f"SELECT count(*) {self._chunks_sql(None)}", self.id))
         )
 
     def recut(self, document: Document, *, chunks: Sequence[Chunk], vectors: Vectors, title: str) -> None:
@@ -230,7 +230,7 @@ class DocumentStore(SqliteDocuments, OpenStore[SqliteSession]):
 
     def chunk_ids(self, within: Collection[int] | None = None) -> list[int]:
         """Return the ids of all chunks, or only of those in the documents `within`, in ascending order."""
-        sql = f"SELECT c.id {self._of(within)} ORDER BY c.id"
+        sql = f"SELECT c.id {self._chunks_sql(within)} ORDER BY c.id"
         return self._database.column(sql, self.id, chosen=full_text.fast_container(within))
 
     def _count_languages(self) -> dict[str, int]:
@@ -245,10 +245,10 @@ class DocumentStore(SqliteDocuments, OpenStore[SqliteSession]):
         """Return the number of all chunks, or only of those in the documents `within`."""
         if within is None:
             return self._chunks()
-        sql = f"SELECT count(*) {self._of(within)}"
+        sql = f"SELECT count(*) {self._chunks_sql(within)}"
         return int(self._database.value(sql, self.id, chosen=full_text.fast_container(within)))
 
-    def _of(self, within: Collection[int] | None) -> str:
+    def _chunks_sql(self, within: Collection[int] | None) -> str:
         chosen = "" if within is None else " AND chosen(d.id)"
         return f"FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?{chosen}"
 

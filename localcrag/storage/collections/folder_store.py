@@ -71,15 +71,15 @@ class FolderStore:
         """Pause or resume the watching of a folder. Raises StoreError."""
         self._change(folder, "paused = ?", int(paused))
 
-    def in_step(self, folder: int) -> None:
+    def record_sync(self, folder: int) -> None:
         """Record that a folder exists and that the collection is up to date with its files. Raises StoreError."""
         self._change(folder, "in_step_at = ?, away_since = NULL, away_why = NULL", now())
 
-    def there(self, folder: int) -> None:
+    def record_present(self, folder: int) -> None:
         """Record that a folder exists. Raises StoreError."""
         self._change(folder, "away_since = NULL, away_why = NULL")
 
-    def away(self, folder: int, why: str) -> None:
+    def record_missing(self, folder: int, why: str) -> None:
         """Record that a folder is missing: since now, unless it was missing before. Raises StoreError."""
         self._change(folder, "away_since = coalesce(away_since, ?), away_why = ?", now(), why)
 
@@ -95,7 +95,7 @@ class FolderStore:
             connection.executemany("DELETE FROM folder_files WHERE folder_id = ? AND path = ?", gone)
             connection.executemany(_PUT, [(folder, *_row(one)) for one in files])
 
-    def renamed(self, collection: str, names: Mapping[str, str]) -> None:
+    def rename_documents(self, collection: str, names: Mapping[str, str]) -> None:
         """Update the names of a collection's renamed documents, which may have swapped names. Raises StoreError."""
         with self._database.transaction() as connection:
             number = collection_row(self._database, collection)["id"]
@@ -104,7 +104,7 @@ class FolderStore:
             connection.executemany(rename, [(f"\0{new}", old, number) for old, new in names.items()])
             connection.executemany(rename, [(new, f"\0{new}", number) for new in names.values()])
 
-    def others(self, folder: WatchedFolder, document: str) -> list[str]:
+    def other_files(self, folder: WatchedFolder, document: str) -> list[str]:
         """Return the names of the files in the collection's other folders that belong to a document."""
         sql = "SELECT path FROM folder_files WHERE folder_id = ? AND document = ? AND gone_at IS NULL ORDER BY path"
         return [
@@ -114,7 +114,7 @@ class FolderStore:
             for path in self._database.column(sql, other.id, document)
         ]
 
-    def also(self, collection: str, documents: Collection[str] | None = None) -> dict[str, list[str]]:
+    def aliases(self, collection: str, documents: Collection[str] | None = None) -> dict[str, list[str]]:
         """Return the other names of these documents (default: all): the names of further files with the same content.
 
         If a document has a single file with another name, a person has renamed the document; the file's name does not

@@ -45,7 +45,7 @@ def current_state(database: Database) -> State:
 T = TypeVar("T")
 
 
-class UntilChanged(Generic[T]):
+class CachedValue(Generic[T]):
     """A value that depends on the chunks, computed again only after they have changed: every question shows it."""
 
     def __init__(self, database: Database, compute: Callable[[], T]) -> None:
@@ -169,7 +169,7 @@ def keyword_search(
         best = _ids(database, ranked.format(" AND chosen(rowid)", -1), query, chosen=allowed)
     else:
         best = _ids(database, ranked.format("", -1), query)
-    return _first_of(database, collection, best, k, within)
+    return _first_in_collection(database, collection, best, k, within)
 
 
 def _ids(database: Database, sql: str, *values: object, chosen: Container[int] = ()) -> list[int]:
@@ -180,7 +180,7 @@ def _ids(database: Database, sql: str, *values: object, chosen: Container[int] =
     return numbers
 
 
-def _first_of(
+def _first_in_collection(
     database: Database, collection: int, chunks: Sequence[int], k: int, within: Collection[int] | None
 ) -> list[int]:
     """Return the first `k` of these chunks that belong to the collection and to the documents `within`."""

@@ -52,7 +52,7 @@ class IndexFolder:
         graph = self._folder / f"collection-{self._collection}-{secrets.token_hex(8)}{builder.suffix}"
         columns = graph.with_suffix(COLUMNS)
         files = {path: path.with_name(f"{path.name}{TEMPORARY}") for path in (columns, graph)}
-        with self.failing():
+        with self.explained_errors():
             self._folder.mkdir(parents=True, exist_ok=True)
             try:
                 with ExitStack() as held_files:
@@ -75,7 +75,7 @@ class IndexFolder:
                 raise
 
     @contextmanager
-    def failing(self) -> Iterator[None]:
+    def explained_errors(self) -> Iterator[None]:
         """Turn a failure to write a file into an IndexFileError that explains the consequences."""
         try:
             yield
@@ -87,19 +87,19 @@ class IndexFolder:
                 "write the index."
             ) from error
 
-    def trusted(self, row: IndexRow) -> bool:
+    def is_intact(self, row: IndexRow) -> bool:
         """Return whether both files are intact."""
         try:
             return fingerprint(self._folder / row.name) == row.fingerprint
         except OSError:
             return False
 
-    def opened(self, row: IndexRow, dimension: int) -> IndexFile | None:
+    def open(self, row: IndexRow, dimension: int) -> IndexFile | None:
         """Open the files; return None if one of them is missing or damaged, or if their engine is missing.
 
         The files are a cache, so the caller rebuilds them.
         """
-        if self.trusted(row):
+        if self.is_intact(row):
             with suppress(OSError, RuntimeError, ValueError, MemoryError):
                 return IndexFile(self._folder / row.name, row.rows, dimension)
         return None

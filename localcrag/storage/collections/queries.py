@@ -132,12 +132,12 @@ class CalibrationStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def any_for(self, scorer: str, collection: str) -> bool:
+    def has_calibration(self, scorer: str, collection: str) -> bool:
         """Return whether a calibration is stored for a scorer of this name, with any weights. Raises StoreError."""
         sql = "SELECT 1 FROM calibrations WHERE scorer = ? AND collection = ? AND undone_at IS NULL LIMIT 1"
         return bool(self._database.rows(sql, scorer, collection))
 
-    def in_force(self, identity: ScorerIdentity, collection: str) -> StoredCalibration | None:
+    def active(self, identity: ScorerIdentity, collection: str) -> StoredCalibration | None:
         """Return the active calibration (the newest not undone), or None if the scorer's own applies.
 
         Raises StoreError.
@@ -169,7 +169,7 @@ class CalibrationStore:
 
     def undo(self, identity: ScorerIdentity, collection: str) -> StoredCalibration | None:
         """Undo the active calibration and return it, or None if there is none. Raises StoreError."""
-        one = self.in_force(identity, collection)
+        one = self.active(identity, collection)
         if one is not None:
             self._database.run("UPDATE calibrations SET undone_at = ? WHERE id = ?", now(), one.id)
         return one

@@ -29,7 +29,7 @@ class SqliteCollection(SqliteDocuments):
         """Return the store of its documents and chunks, creating the collection if needed. Raises EmbedderMismatch."""
         return DocumentStore(self._database, self.name, embedder=embedder, dimension=dimension)
 
-    def together(self) -> AbstractContextManager[object]:
+    def transaction(self) -> AbstractContextManager[object]:
         """Begin a transaction for storing several documents at once."""
         return self._database.transaction()
 

@@ -136,7 +136,7 @@ class StoredCollection(Protocol[AnySession]):
         rows = self.rows(f"SELECT read FROM scans WHERE {condition}", name=name, page=page)
         return ScannedPage.of(json.loads(rows[0]["read"])) if rows else None
 
-    def within(self, name: str) -> list[str]:
+    def names_within(self, name: str) -> list[str]:
         """Return the names of that document, if it exists, and of its parts (such as attachments), in order."""
         sql = f"SELECT name FROM documents WHERE collection_id = :collection AND (name = :name OR {self.is_inside})"
         return sorted(row["name"] for row in self.rows(sql, name=name))

@@ -32,7 +32,7 @@ class PostgresCollection(PostgresDocuments):
         """Return the store of its documents and chunks. Raises EmbedderMismatch and UnknownCollection."""
         return PostgresStore(self.database, self.id, self.name, embedder=embedder, dimension=dimension)
 
-    def together(self) -> AbstractContextManager[object]:
+    def transaction(self) -> AbstractContextManager[object]:
         """Begin a transaction for storing several documents at once."""
         return self.database.transaction(self.id)
 

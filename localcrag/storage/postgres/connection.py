@@ -147,13 +147,13 @@ class PostgresDatabase:
         with self._locks["reading"]:
             known = self._connections["reading"] is not None
             try:
-                with self._in_turn("reading") as session:
+                with self._locked_session("reading") as session:
                     return session.rows(sql, **values)
             except StoreError:
                 # Checking the connection before each query would take time. Instead, reconnect once if it was lost.
                 if not known or self._connections["reading"] is not None:
                     raise
-            with self._in_turn("reading") as session:
+            with self._locked_session("reading") as session:
                 return session.rows(sql, **values)
 
     @contextmanager
@@ -165,10 +165,10 @@ class PostgresDatabase:
         """
         with self._locks["writing"]:
             if self._session:
-                with self._part(self._session) as session:
+                with self._savepoint(self._session) as session:
                     yield session
                 return
-            with self._begun(collection) as session:
+            with self._begin(collection) as session:
                 self._owner, self._session = threading.get_ident(), session
                 try:
                     yield session
@@ -176,7 +176,7 @@ class PostgresDatabase:
                     self._session = None
 
     @contextmanager
-    def _part(self, session: Session) -> Iterator[Session]:
+    def _savepoint(self, session: Session) -> Iterator[Session]:
         """Run the block as a savepoint: if it fails, undo its changes but no earlier ones of the transaction."""
         from pg8000.exceptions import DatabaseError  # noqa: PLC0415
 
@@ -192,10 +192,10 @@ class PostgresDatabase:
         session.run("RELEASE part")
 
     @contextmanager
-    def _begun(self, collection: int | None) -> Iterator[Session]:
+    def _begin(self, collection: int | None) -> Iterator[Session]:
         from pg8000.exceptions import DatabaseError  # noqa: PLC0415
 
-        with self._in_turn("writing", reconnect=True) as session:
+        with self._locked_session("writing", reconnect=True) as session:
             session.run("BEGIN")
             try:
                 if collection is not None:
@@ -220,12 +220,12 @@ class PostgresDatabase:
 
     def run_alone(self, sql: str) -> None:
         """Run a statement that cannot be part of a transaction. Raises StoreError."""
-        with self._in_turn("writing", reconnect=True) as session:
+        with self._locked_session("writing", reconnect=True) as session:
             session.run(sql)
 
     def writer(self, collection: int) -> str:
         """Return who else is writing to a collection right now; "" if no one is."""
-        with self._in_turn("reading", reconnect=True) as session:
+        with self._locked_session("reading", reconnect=True) as session:
             return _writer(session, collection)
 
     def close(self) -> None:
@@ -235,7 +235,7 @@ class PostgresDatabase:
                 self._drop(use)
 
     @contextmanager
-    def _in_turn(self, use: str, *, reconnect: bool = False) -> Iterator[Session]:
+    def _locked_session(self, use: str, *, reconnect: bool = False) -> Iterator[Session]:
         """Lock a connection for this thread and yield it; with `reconnect`, first reopen it if it was lost."""
         from pg8000.exceptions import DatabaseError  # noqa: PLC0415
 

@@ -67,7 +67,7 @@ def put_chunks(session: CollectionSession, document: int, chunks: Sequence[Store
     """Add chunks to a document that has none, count their terms, and detect the document's language."""
     language = detect_language(one.chunk.text for one in chunks)
     ids = session.rows("SELECT nextval('localcrag.ids') AS id FROM generate_series(1, :number)", number=len(chunks))
-    in_graph = _in_graph(session, [likeness(one.vector) for one in chunks])
+    in_graph = _count_in_graph(session, [likeness(one.vector) for one in chunks])
     lines = []
     for row, one in zip(ids, chunks, strict=True):
         in_graph[likeness(one.vector)] += 1
@@ -149,7 +149,7 @@ def likeness(vector: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(vector, digest_size=8).digest(), "big", signed=True)
 
 
-def _in_graph(session: CollectionSession, numbers: Sequence[int]) -> Counter[int]:
+def _count_in_graph(session: CollectionSession, numbers: Sequence[int]) -> Counter[int]:
     """Return for each of these likenesses the number of its chunks in the graph."""
     rows = session.rows(
         "SELECT likeness, count(*) AS number FROM localcrag.chunks WHERE collection_id = :collection AND in_graph "

@@ -385,10 +385,10 @@ class PgVectorIndex:
             return []
         row = self._store.row()
         number = row["chunks"] if within is None else self._store.number_of_chunks(within)
-        found = self.in_graph(vector, k, within, row["changes"]) if within is None or number > MOST_COMPARED else []
+        found = self.search_graph(vector, k, within, row["changes"]) if within is None or number > MOST_COMPARED else []
         return found if len(found) >= min(k, number) else self._compared(vector, k, within)
 
-    def in_graph(
+    def search_graph(
         self, vector: Vectors, k: int, within: Collection[int] | None, changes: int
     ) -> list[tuple[int, float]]:
         """Return the chunks that the graph leads to, which may be fewer than `k` even if more exist.
@@ -396,7 +396,7 @@ class PgVectorIndex:
         Chunks that share their vector with one of these, but are not in the graph, are added. `changes` is the
         collection's counter of changes.
         """
-        half, crowded = f"halfvec({self._store.dimension})", self._crowded_after(changes)
+        half, crowded = f"halfvec({self._store.dimension})", self._crowded_likenesses(changes)
         allowed = "(document_id = ANY(CAST(:within AS bigint[])) OR likeness = ANY(CAST(:crowded AS bigint[])))"
         near = self._store.rows(
             "SELECT id, document_id, likeness, -(vector <#> CAST(:vector AS vector)) AS cosine FROM (SELECT id, "
@@ -421,7 +421,7 @@ class PgVectorIndex:
         ]
         return sorted(found, key=lambda one: (-one[1], one[0]))[:k]
 
-    def _crowded_after(self, changes: int) -> frozenset[int]:
+    def _crowded_likenesses(self, changes: int) -> frozenset[int]:
         """Return the likeness of each vector whose chunks are not all in the graph; cached until `changes` grows."""
         if self._crowded is None or self._crowded[0] != changes:
             rows = self._store.rows(

@@ -279,9 +279,9 @@ def test_what_was_deleted_or_changed_elsewhere_is_in_no_byte_soon_after(
     assert not full_text.has_pending_words(database)
     remove(database, "quormvellity")
     assert holding(tmp_path, "quormvellity"), "the log of writes has it"
-    assert SecureDeletion(database).look()
+    assert SecureDeletion(database).overwrite_if_due()
     assert holding(tmp_path, "quormvellity") == []
-    assert not SecureDeletion(database).look(), "and it is known to be done"
+    assert not SecureDeletion(database).overwrite_if_due(), "and it is known to be done"
     assert store.full_text("Oakham", 3)
     database.close()
 

@@ -24,7 +24,7 @@ from localcrag.records.ingest import GrowingUploads, IngestEvent, IngestResult, 
 class NoTags:
     """Of no folder. Not real: it stores nothing."""
 
-    def by_folder(self, collection: str) -> dict[str, list[str]]:
+    def folder_tags(self, collection: str) -> dict[str, list[str]]:
         return {}
 
 

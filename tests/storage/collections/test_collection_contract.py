@@ -250,7 +250,7 @@ def test_documents_are_found_by_their_content_and_with_those_that_came_within_th
     store, home = homes.store(), homes.home()
     for name in ("mail.eml", "mail.eml/plan.pdf", "mail.eml.txt", "mail"):
         put(store, name, "A letter.")
-    assert home.within("mail.eml") == ["mail.eml", "mail.eml/plan.pdf"]
-    assert home.within("nothing") == []
+    assert home.names_within("mail.eml") == ["mail.eml", "mail.eml/plan.pdf"]
+    assert home.names_within("nothing") == []
     assert home.twin("mail") == "mail"  # `put` has the name for the checksum
     assert home.twin("none") is None

@@ -161,7 +161,7 @@ class ModelsTab:
         try:
             if key.strip() and address.strip():
                 servers.save_key(address, key)
-            found = servers.look(address)
+            found = servers.discover(address)
         except LocalcragError as error:
             return self.listed(), "", renderers.message(str(error))
         if not found:
