@@ -166,9 +166,9 @@ class ResilientIndex:
         """Wrap an index; `index_errors` maps collections to the reason why their index file was not written."""
         self._index, self._collection, self._index_errors = index, collection, index_errors
 
-    def refresh(self) -> bool:
-        """Update the index from the database; return whether anything changed. Raises StoreError."""
-        return self._index.refresh()
+    def refresh(self) -> None:
+        """Update the index from the database. Raises StoreError."""
+        self._index.refresh()
 
     def save(self) -> None:
         """Save the index file if enough has changed. Raises StoreError, except for a file that cannot be written."""

@@ -72,35 +72,26 @@ def move_documents(database: Database, names: Sequence[str], origin: str, target
         if (old["embedder"], old["dimension"]) != (new["embedder"], new["dimension"]):
             raise embedders_differ(origin, old["embedder"], target, new["embedder"])
         for name in names:
-            if _find_document(connection, new["id"], name) is not None:
+            sql = "SELECT 1 FROM documents WHERE collection_id = ? AND name = ?"
+            if connection.execute(sql, (new["id"], name)).fetchone():
                 raise name_taken(target, name)
-            _move(connection, name, origin, old["id"], new["id"])
+            sql = "UPDATE documents SET collection_id = ? WHERE collection_id = ? AND name = ? RETURNING id"
+            document = connection.execute(sql, (new["id"], old["id"], name)).fetchone()
+            if document is None:
+                raise document_gone(origin, name)
+            _renew_chunk_ids(connection, document["id"])
 
 
-def _move(connection: sqlite3.Connection, name: str, origin: str, old: int, new: int) -> None:
-    document = _find_document(connection, old, name)
-    if document is None:
-        raise document_gone(origin, name)
-    connection.execute("UPDATE documents SET collection_id = ? WHERE id = ?", (new, document))
-    # The chunks get new ids, because a vector index does not add an id again that it has marked as deleted.
-    columns = f"{COLUMNS}, front"
-    chunks = connection.execute(f"SELECT id, {columns} FROM chunks WHERE document_id = ?", (document,))  # noqa: S608
-    for chunk_id, *fields in chunks.fetchall():
-        added = connection.execute(
-            f"INSERT INTO chunks (document_id, {columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-            (document, *fields),
-        ).lastrowid
+def _renew_chunk_ids(connection: sqlite3.Connection, document: int) -> None:
+    """Give chunks new ids, because a vector index does not add an id again that it has marked as deleted."""
+    columns = f"document_id, {COLUMNS}, front"
+    for (chunk_id,) in connection.execute("SELECT id FROM chunks WHERE document_id = ?", (document,)).fetchall():
+        insert = f"INSERT INTO chunks ({columns}) SELECT {columns} FROM chunks WHERE id = ?"  # noqa: S608 - our columns
+        added = connection.execute(insert, (chunk_id,)).lastrowid
         # Before the chunk is deleted: the deletion would cascade to its vector.
         connection.execute("UPDATE vectors SET chunk_id = ? WHERE chunk_id = ?", (added, chunk_id))
         connection.execute("DELETE FROM chunks WHERE id = ?", (chunk_id,))
     full_text.index_stems(connection, document)
-
-
-def _find_document(connection: sqlite3.Connection, collection_id: int, name: str) -> int | None:
-    """Return the id of the document of that name, or None."""
-    sql = "SELECT id FROM documents WHERE collection_id = ? AND name = ?"
-    row = connection.execute(sql, (collection_id, name)).fetchone()
-    return row["id"] if row else None
 
 
 def collection_row(database: Database, name: str) -> sqlite3.Row:

@@ -48,15 +48,13 @@ class IndexFile:
         self.engine = engine_of(path.suffix)
         self._graph = self.engine.open(path, dimension, to_add=False)
         data = np.memmap(path.with_suffix(COLUMNS), np.uint8, mode="r")
-        columns: dict[str, NDArray[Any]] = {}
+        columns: list[NDArray[Any]] = []
         at = 0
-        for name, kind in _COLUMNS:
+        for _, kind in _COLUMNS:
             end = at + rows * np.dtype(kind).itemsize
-            columns[name] = data[at:end].view(kind)
+            columns.append(data[at:end].view(kind))
             at = end
-        self.chunks: Ids = columns["chunks"]
-        self.documents: NDArray[np.int32] = columns["documents"]
-        self.hashes, self.firsts = columns["hashes"], columns["firsts"]
+        self.chunks, self.hashes, self.documents, self.firsts = columns
         self.vectors: Codes = data[at:].view(np.int8).reshape(rows, dimension)
         same = np.flatnonzero(self.firsts != np.arange(rows, dtype=np.int32))
         self._same = same[np.argsort(self.firsts[same], kind="stable")]

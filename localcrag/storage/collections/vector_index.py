@@ -136,25 +136,24 @@ class ChunkIndex:
         row = self._store.index_file()
         return row is None or self._folder.is_intact(row)
 
-    def refresh(self) -> bool:
-        """Update the index to the content of the database; return whether anything changed. Raises StoreError.
+    def refresh(self) -> None:
+        """Update the index to the content of the database. Raises StoreError.
 
         If the index file should be written but cannot be, all chunks are still found: new ones are compared one by one.
         """
         with self._lock:
             try:
-                return self._follow(growing=self._writable)
+                self._follow(growing=self._writable)
             except IndexFileError:
                 # Leave the next attempt to `save`, which reports the failure: retrying in each question would slow all
                 # of them down.
                 self._writable = False
                 self._follow(growing=False)
-                return True
 
-    def _follow(self, *, growing: bool) -> bool:
+    def _follow(self, *, growing: bool) -> None:
         state, changes = self._store.changes(self._state)
         if state == self._state:
-            return False
+            return
         if changes is None:
             # The changes are unknown: there were too many, or a backup has replaced the database.
             self._open()
@@ -167,17 +166,17 @@ class ChunkIndex:
         else:
             lost = _ids(removed)
         new = np.setdiff1d(_ids(added), self._searchable(_ids(added)), assume_unique=True)
-        changed = self._exclude(lost)
+        self._exclude(lost)
         if growing and len(self._recent.chunks) + len(new) > SEARCH_WRITES_FACTOR * self._most_recent:
             if self._overtaken():
-                return self._follow(growing=True) or changed or bool(len(new))
+                self._follow(growing=True)
+                return
             self._grow(new, state)
         else:
             # Read everything before adding anything, so that a failure leaves the index as it was for the next attempt.
             for some, documents, vectors in list(self._read_stored(new)):
                 self._recent.add(np.array(some), np.array(documents), vectors)
         self._state = state
-        return changed or bool(len(new))
 
     def _overtaken(self) -> bool:
         """Switch to the file that another process has written since, if any, and return whether there was one."""
@@ -195,14 +194,13 @@ class ChunkIndex:
             searchable |= (rows >= 0) & ~self._gone[rows]
         return chunks[searchable]
 
-    def _exclude(self, chunks: Ids) -> bool:
-        """Exclude these chunks from results. Return whether any of them was searchable."""
+    def _exclude(self, chunks: Ids) -> None:
+        """Exclude these chunks from results."""
         found = self._searchable(chunks)
         self._recent.keep(~np.isin(self._recent.chunks, found))
         if self._file:
             rows = self._file.rows_of(found)
             self._gone[rows[rows >= 0]] = True
-        return bool(len(found))
 
     def save(self) -> None:
         """Write the index file if much has changed since it was written last. Raises StoreError."""

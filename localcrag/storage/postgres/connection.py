@@ -281,7 +281,8 @@ class PostgresDatabase:
             "application_name": f"localcrag on {platform.node() or 'a computer'}",
         }
         if not address.host:
-            return Connection(unix_sock=address.socket, ssl_context=False, **known)
+            place = f"{address.socket_folder}/.s.PGSQL.{address.port}"
+            return Connection(unix_sock=place, ssl_context=False, **known)
         with guard.allow_egress(Purpose.COLLECTION, (address.host, address.port), judge=is_private):
             try:
                 own = socket.create_connection((address.host, address.port), CONNECT_SECONDS)

@@ -351,14 +351,11 @@ class PgVectorIndex:
 
     def __init__(self, store: PostgresStore) -> None:
         self._store = store
-        self._changes: int | None = None
         self._crowded: tuple[int, frozenset[int]] | None = None
 
-    def refresh(self) -> bool:
-        """Return whether the collection has changed since the last call. The server itself updates the index."""
-        changes = int(self._store.row()["changes"])
-        changed, self._changes = changes != self._changes, changes
-        return changed
+    def refresh(self) -> None:
+        """Check that the collection is there and has the same embedding model. The server itself updates the index."""
+        self._store.row()
 
     def save(self) -> None:
         """Do nothing: the server saves the index."""
