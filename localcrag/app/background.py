@@ -30,26 +30,22 @@ Changes = Callable[[Sequence[Path], threading.Event, float], Iterator[frozenset[
 Begin = Callable[[WatchedFolder], None]
 
 
-class FolderWatcher:
+class FolderWatcher(PeriodicTask):
     """Watcher that decides when to update each watched folder; `version` counts the changes so far."""
 
     def __init__(self, folders: Folders, *, changes: Changes = changed_paths, tick: float = TICK_SECONDS) -> None:
         """Set the source of changed paths (default: changed_paths) and the seconds between two checks."""
+        super().__init__(self._watch, tick, "folders")
         self._folders, self._changes, self._tick = folders, changes, tick
-        self._polling = PeriodicTask(self._watch, tick, "folders")
         self._start: Begin = lambda _: None
         self._due: dict[int, float] = {}
         self._seen: dict[int, tuple[bool, WatchedFolder]] = {}
         self.version = 0
 
-    def begin(self, start: Begin) -> None:
+    def begin_watching(self, start: Begin) -> None:
         """Start watching; call `start` for each folder that is due. It must return at once."""
         self._start = start
-        self._polling.begin()
-
-    def close(self) -> None:
-        """Stop watching, and wait for the thread to end."""
-        self._polling.close()
+        self.begin()
 
     def events(self, number: int, checkpoint: Callable[[], None]) -> Generator[FolderEvent, None, None]:
         """Update a folder; see Folders.sync. Does nothing if the folder is paused or no longer watched."""
@@ -74,7 +70,7 @@ class FolderWatcher:
         followed = self._followed()
         self._start_due(followed)
         while there := self._present_paths(followed):
-            for changed in self._changes(there, self._polling.closing, self._tick):
+            for changed in self._changes(there, self.closing, self._tick):
                 for one in followed:
                     if any(path.is_relative_to(one.path) for path in changed):
                         self._start(one)

@@ -37,10 +37,6 @@ class Store(ChunkStore, DocumentShelf, Protocol):
     """The documents and chunks of a collection that is open with its embedding model."""
 
     @property
-    def embedder(self) -> str:
-        """The name of the embedding model."""
-
-    @property
     def server(self) -> PostgresAddress | None:
         """The address of the server's database; None if the collection is on no server."""
 

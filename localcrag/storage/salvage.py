@@ -33,7 +33,9 @@ def copy_readable_rows(damaged: Path, new: Path) -> Counter[str]:
         target.execute("BEGIN")
         for table in TABLES:
             columns = [row[1] for row in target.execute(f"PRAGMA table_info({table})")]
-            existing = _columns(read, table)
+            existing: set[str] = set()
+            with suppress(sqlite3.Error):
+                existing = {row[1] for row in read.execute(f"PRAGMA table_info({table})")}
             common = [f'"{name}"' for name in columns if name in existing]
             if common:
                 counts[table] = _copy_table(read, target, table, ", ".join(common))
@@ -48,12 +50,6 @@ def _open_damaged(path: Path) -> sqlite3.Connection:
     # Keep damaged texts, with replacement characters, instead of losing their rows.
     connection.text_factory = lambda data: data.decode("utf-8", "replace")
     return connection
-
-
-def _columns(read: sqlite3.Connection, table: str) -> set[str]:
-    with suppress(sqlite3.Error):
-        return {row[1] for row in read.execute(f"PRAGMA table_info({table})")}
-    return set()
 
 
 def _copy_table(read: sqlite3.Connection, target: sqlite3.Connection, table: str, columns: str) -> int:

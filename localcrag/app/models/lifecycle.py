@@ -274,11 +274,8 @@ class LoadedModels:
 
     def has_embedder(self, name: str) -> bool:
         """Return whether an embedding model is loaded or its files are present. Loads nothing."""
-        if self._made.peek(f"embedder {name}") is not None:
-            return True
         with suppress(ModelError):
-            self._library.path(name, ModelRole.EMBEDDER)
-            return True
+            return bool(self._made.peek(f"embedder {name}") or self._library.path(name, ModelRole.EMBEDDER))
         return False
 
     @property

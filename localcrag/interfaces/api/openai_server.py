@@ -152,7 +152,7 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
         warm_up_in_background(assembly)
         idle.begin()
         resume_unfinished(assembly, files, embeddings)
-        keeper.begin(files.sync_folder)
+        keeper.begin_watching(files.sync_folder)
         overwriting.begin()
         with log_file.logged("the API"):
             server.run()

@@ -60,7 +60,7 @@ class App:
 
     def follow_folders(self) -> None:
         """Start the background work: watching folders, overwriting deleted data, and retrying failed writes."""
-        self.keeper.begin(self.uploads.sync_folder)
+        self.keeper.begin_watching(self.uploads.sync_folder)
         self.overwriting.begin()
         self.delayed_writes.begin()
 

@@ -113,11 +113,6 @@ def stemmed_languages(database: Database, collection: int) -> list[str]:
     return database.column(sql, collection)
 
 
-def all_stems(text: str, codes: Iterable[str]) -> list[str]:
-    """Return the stems of a text in these languages, without duplicates."""
-    return list(dict.fromkeys(stem for code in codes for stem in stems(text, code)))
-
-
 def stem_phrases(text: str, codes: Iterable[str]) -> str:
     """Return the query for a text's stems as a phrase, in any of these languages; "" if there are no words."""
     found = dict.fromkeys(" ".join(stems(text, code)) for code in codes)
@@ -152,9 +147,10 @@ def keyword_search(
     words = list(dict.fromkeys(word.lower() for word in _WORD.findall(question)))
     if not words:
         return []
-    stems = all_stems(question, stemmed_languages(database, collection))
-    query, stemmed = _query(database, "chunks_fts", words), _query(database, "chunks_fts_stems", stems)
-    if stems:
+    codes = stemmed_languages(database, collection)
+    found_stems = dict.fromkeys(stem for code in codes for stem in stems(question, code))
+    query, stemmed = _query(database, "chunks_fts", words), _query(database, "chunks_fts_stems", found_stems)
+    if found_stems:
         found = _matches("c.id, bm25({0}) AS score", stemmed, within)
         sql = f"SELECT id FROM ({found}) ORDER BY score, id LIMIT {int(k)}"  # noqa: S608 - a number and our own SQL
         values = (collection, query, stemmed) if stemmed else (collection, query)

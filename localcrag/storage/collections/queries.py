@@ -89,8 +89,8 @@ def web_mode_of(database: Database, collection: str) -> WebMode | None:
 
 def chosen_embedders(database: Database) -> dict[str, str]:
     """Return the embedding models that were chosen for single collections, by collection name."""
-    rows = database.rows("SELECT collection, embedder FROM collection_settings WHERE embedder IS NOT NULL")
-    return {row["collection"]: row["embedder"] for row in rows}
+    sql = "SELECT collection, embedder FROM collection_settings WHERE embedder IS NOT NULL"
+    return dict[str, str](map(tuple, database.rows(sql)))
 
 
 def choose(database: Database, collection: str, **choices: str | None) -> None:

@@ -44,8 +44,8 @@ HIGHEST_RANK = 0.997
 """Rank of a term that is in a chunk 200 times. More occurrences count as 200."""
 MOST_SCORED = 2000
 """Maximum number of chunks to score for a question, as far as its words allow."""
-WITHIN = " AND (CAST(:within AS bigint[]) IS NULL OR {0} = ANY(CAST(:within AS bigint[])))"
-"""SQL condition that restricts rows to the documents :within (NULL: all); {0} is the column with a document's id."""
+WITHIN = " AND (CAST(:within AS bigint[]) IS NULL OR document_id = ANY(CAST(:within AS bigint[])))"
+"""SQL condition that restricts rows to the documents :within (NULL: all)."""
 _WORD = re.compile(r"\w+")
 
 
@@ -234,14 +234,15 @@ class PostgresStore(PostgresDocuments, OpenStore[CollectionSession]):
 
     def chunk_ids(self, within: Collection[int] | None = None) -> list[int]:
         """Return the ids of all chunks, or only of those in the documents `within`, in ascending order."""
-        rows = self._within("SELECT id FROM localcrag.chunks", within, " ORDER BY id")
-        return [row["id"] for row in rows]
+        sql = f"SELECT id FROM chunks WHERE {IN_COLLECTION}{WITHIN} ORDER BY id"
+        return [row["id"] for row in self.rows(sql, within=within_values(within))]
 
     def number_of_chunks(self, within: Collection[int] | None = None) -> int:
         """Return the number of all chunks, or only of those in the documents `within`."""
         if within is None:
             return int(super().row()["chunks"])
-        return int(self._within("SELECT count(*) AS number FROM localcrag.chunks", within)[0]["number"])
+        sql = f"SELECT count(*) AS number FROM chunks WHERE {IN_COLLECTION}{WITHIN}"
+        return int(self.rows(sql, within=within_values(within))[0]["number"])
 
     def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
         """Return the stored vector, shape (dimension,), of each id that still exists."""
@@ -275,7 +276,7 @@ class PostgresStore(PostgresDocuments, OpenStore[CollectionSession]):
                 # The concatenation with an empty tsvector decompresses the stored one only once per row. OFFSET 0 keeps
                 # the planner from merging the subqueries, which would undo that.
                 "SELECT id, words, search || ''::tsvector AS s FROM localcrag.chunks WHERE collection_id = :collection "
-                f"AND language = :language AND search @@ CAST(:query AS tsquery){WITHIN.format('document_id')} "
+                f"AND language = :language AND search @@ CAST(:query AS tsquery){WITHIN} "
                 "OFFSET 0) c OFFSET 0) ranked ORDER BY score DESC, id LIMIT :k",
                 language=language, query=_query(known, counts), within=within_values(within), k=k,
                 **{f"term_{at}": _quoted(term) for at, term in enumerate(weights)},
@@ -312,10 +313,6 @@ class PostgresStore(PostgresDocuments, OpenStore[CollectionSession]):
     def languages(self) -> dict[str, int]:
         """Return the number of documents per language, without unknown ones; counted again only after changes."""
         return {language: number for language, number in self._languages().items() if language}
-
-    def _within(self, sql: str, within: Collection[int] | None, order: str = "") -> list[Row]:
-        where = WITHIN.format("document_id")
-        return self.rows(f"{sql} WHERE {IN_COLLECTION}{where}{order}", within=within_values(within))
 
     def chunk_rows(self, columns: str, ids: Sequence[int], **values: Any) -> list[Row]:
         """Return columns of the chunks (c) with these ids, and of their documents (d), if they still exist."""
@@ -431,7 +428,7 @@ class PgVectorIndex:
         # MATERIALIZED keeps the planner from searching the graph.
         rows = self._store.rows(
             "WITH own AS MATERIALIZED (SELECT id, -(vector <#> CAST(:vector AS vector)) AS cosine FROM "
-            f"localcrag.chunks WHERE collection_id = :collection{WITHIN.format('document_id')}) "
+            f"localcrag.chunks WHERE collection_id = :collection{WITHIN}) "
             "SELECT id, cosine FROM own ORDER BY cosine DESC, id LIMIT :k",
             vector=vector_text(vector), k=k, within=within_values(within),
         )  # fmt: skip
