@@ -84,7 +84,7 @@ class FolderScan:
     closed: dict[str, str] = field(default_factory=dict)
     away: str | None = None
 
-    def gone(self, known: Mapping[str, KnownFile]) -> frozenset[str]:
+    def deleted_files(self, known: Mapping[str, KnownFile]) -> frozenset[str]:
         """Return the known files that were deleted, rather than on a folder or disk that is absent now."""
         # Device numbers may change when the computer restarts.
         devices = {one.device: self.files[path].device for path, one in known.items() if path in self.files}
@@ -252,7 +252,7 @@ class FolderSync:
             known=known,
             seen=look.files,
             hashed=compared.hashed,
-            missing=look.gone(known),
+            missing=look.deleted_files(known),
             contents=self._contents(folder, compared),
             others=lambda document: self._store.other_files(folder, document),
         )

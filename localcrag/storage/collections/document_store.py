@@ -89,7 +89,7 @@ class SqliteDocuments(StoredCollection[SqliteSession]):
     server = None
     """Address of the server's database; None, because this collection is on no server."""
     documents_query = DOCUMENTS_QUERY
-    column = value = condition = ""
+    column_prefix = value_prefix = condition_prefix = ""
     # “0” is the next character after “/”. The database's index finds such a range quickly.
     is_inside = "name > :name || '/' AND name < :name || '0'"
     temporary_name = "\0"

@@ -59,9 +59,9 @@ class StoredCollection(Protocol[AnySession]):
     """The collection's name on this computer."""
     documents_query: ClassVar[str]
     """Query for documents. It ends in a condition, so that others can be appended."""
-    column: ClassVar[str]
-    value: ClassVar[str]
-    condition: ClassVar[str]
+    column_prefix: ClassVar[str]
+    value_prefix: ClassVar[str]
+    condition_prefix: ClassVar[str]
     """What precedes the columns, values and conditions in SQL about rows that belong to a document."""
     is_inside: ClassVar[str]
     """SQL condition for documents in a folder, an archive or an e-mail that is called :name."""
@@ -127,12 +127,12 @@ class StoredCollection(Protocol[AnySession]):
 
     def original(self, name: str) -> bytes | None:
         """Return a document's file, or None if it was not kept."""
-        rows = self.rows(f"SELECT data FROM originals WHERE {self.condition}document_id = {_ID}", name=name)
+        rows = self.rows(f"SELECT data FROM originals WHERE {self.condition_prefix}document_id = {_ID}", name=name)
         return rows[0]["data"] if rows else None
 
     def scanned_page(self, name: str, page: int) -> ScannedPage | None:
         """Return the recognised content of a page, or None if there is none."""
-        condition = f"{self.condition}document_id = {_ID} AND page = :page AND read IS NOT NULL"
+        condition = f"{self.condition_prefix}document_id = {_ID} AND page = :page AND read IS NOT NULL"
         rows = self.rows(f"SELECT read FROM scans WHERE {condition}", name=name, page=page)
         return ScannedPage.of(json.loads(rows[0]["read"])) if rows else None
 
@@ -190,7 +190,7 @@ class StoredCollection(Protocol[AnySession]):
                     table, value, condition = "folder_tags", ":collection, ", "collection_id = :collection AND folder"
                     key: object = self._folder(session, name, exists=bool(words))
                 else:
-                    table, value, condition = "document_tags", self.value, f"{self.condition}document_id"
+                    table, value, condition = "document_tags", self.value_prefix, f"{self.condition_prefix}document_id"
                     key = self._document_id(session, name)
                 insert = f"INSERT INTO {table} VALUES ({value}:key, :tag) ON CONFLICT DO NOTHING"
                 delete = f"DELETE FROM {table} WHERE {condition} = :key AND lower(tag) = lower(:tag)"
@@ -230,7 +230,7 @@ class StoredCollection(Protocol[AnySession]):
         """Return the id and the text to embed of each chunk, shortest text first."""
         ids = "SELECT id FROM documents WHERE collection_id = :collection"
         columns = "id, text, section, lead, document_id"
-        rows = self.rows(f"SELECT {columns} FROM chunks WHERE {self.condition}document_id IN ({ids})")
+        rows = self.rows(f"SELECT {columns} FROM chunks WHERE {self.condition_prefix}document_id IN ({ids})")
         # A document that is deleted between the two queries has no title; its chunks get no vectors.
         titles = titles_of(self.rows("SELECT id, name, title FROM documents WHERE collection_id = :collection"))
         return sorted(texts_in_context(rows, titles).items(), key=lambda text: len(text[1]))
@@ -242,7 +242,7 @@ class StoredCollection(Protocol[AnySession]):
             raise no_document(self.name, name)
 
         def parts(selected: str, order: str) -> list[Any]:
-            sql = f"SELECT {selected} WHERE {self.condition}document_id = :document ORDER BY {order}"
+            sql = f"SELECT {selected} WHERE {self.condition_prefix}document_id = :document ORDER BY {order}"
             return self.rows(sql, document=rows[0]["id"])
 
         return StoredDocument(
@@ -265,7 +265,7 @@ class StoredCollection(Protocol[AnySession]):
             self.delete_row(session, document.name)
             number = self.insert(session, document)
             if document.original is not None:
-                sql = f"INSERT INTO originals VALUES ({self.value}:document, :data)"
+                sql = f"INSERT INTO originals VALUES ({self.value_prefix}:document, :data)"
                 session.run(sql, document=number, data=document.original)
 
     def insert(self, session: AnySession, document: StoredDocument) -> int:
@@ -273,14 +273,17 @@ class StoredCollection(Protocol[AnySession]):
         fields = {field: getattr(document, field) for field in DOCUMENT_COLUMNS}
         number = int(session.rows(self.new_document, **fields, characters=len(document.text))[0]["id"])
         self.put_chunks(session, number, document.chunks)
+        new_scan = (
+            f"INSERT INTO scans ({self.column_prefix}document_id, {_SCAN_COLUMNS}) VALUES ({self.value_prefix}"
+            ":document, :page, :read, CAST(:confidence AS double precision), CAST(:seconds AS double precision), "
+            ":error, :in_text)"
+        )
         for scan in document.scans:
-            session.run(
-                f"INSERT INTO scans ({self.column}document_id, {_SCAN_COLUMNS}) VALUES ({self.value}:document, :page, "
-                ":read, CAST(:confidence AS double precision), CAST(:seconds AS double precision), :error, :in_text)",
-                **{**asdict(scan), "document": number, "in_text": int(scan.in_text)},
-            )
+            session.run(new_scan, **{**asdict(scan), "document": number, "in_text": int(scan.in_text)})
         for tag in document.tags:
-            session.run(f"INSERT INTO document_tags VALUES ({self.value}:document, :tag)", document=number, tag=tag)
+            session.run(
+                f"INSERT INTO document_tags VALUES ({self.value_prefix}:document, :tag)", document=number, tag=tag
+            )
         return number
 
     def remove(self, documents: Iterable[str]) -> None:
@@ -325,12 +328,14 @@ class OpenStore(StoredCollection[AnySession], Protocol[AnySession]):
         with self.writing() as session:
             # Both queries need the earlier document, so they come before its deletion.
             read = session.rows(
-                f"SELECT page, read, confidence, seconds FROM scans WHERE {self.condition}document_id = (SELECT id "
-                f"FROM documents WHERE {NAMED} AND sha256 = :sha256) AND read IS NOT NULL",
+                f"SELECT page, read, confidence, seconds FROM scans WHERE {self.condition_prefix}document_id = "
+                f"(SELECT id FROM documents WHERE {NAMED} AND sha256 = :sha256) AND read IS NOT NULL",
                 name=name, sha256=sha256,
             )  # fmt: skip
             known = {row["page"]: Scan(**dict(row), error=None, in_text=False) for row in read}
-            tags = session.rows(f"SELECT tag FROM document_tags WHERE {self.condition}document_id = {_ID}", name=name)
+            tags = session.rows(
+                f"SELECT tag FROM document_tags WHERE {self.condition_prefix}document_id = {_ID}", name=name
+            )
             self.delete_row(session, name)
             document = StoredDocument(
                 name=name, sha256=sha256, media_type=media_type, pages=pages, text=text, added_at=now(), dated=dated,
@@ -364,8 +369,8 @@ class OpenStore(StoredCollection[AnySession], Protocol[AnySession]):
         """Return the previous or (`behind`) next chunk of the same document, with its id, or None."""
         side, nearest = (">", "min") if behind else ("<", "max")
         (row,) = self.rows(
-            f"SELECT {nearest}(id) AS id FROM chunks WHERE {self.condition}id {side} :id AND document_id = "
-            f"(SELECT document_id FROM chunks WHERE {self.condition}id = :id)",
+            f"SELECT {nearest}(id) AS id FROM chunks WHERE {self.condition_prefix}id {side} :id AND document_id = "
+            f"(SELECT document_id FROM chunks WHERE {self.condition_prefix}id = :id)",
             id=chunk_id,
         )
         found = self.chunks([row["id"]]) if row["id"] is not None else {}
@@ -380,8 +385,8 @@ class OpenStore(StoredCollection[AnySession], Protocol[AnySession]):
     def chunks_within(self, chunk_id: int, start: int, end: int) -> list[int]:
         """Return the ids of the chunks that overlap these characters of a chunk's document, in order."""
         rows = self.rows(
-            f"SELECT id FROM chunks WHERE {self.condition}document_id = (SELECT document_id FROM chunks WHERE "
-            f'{self.condition}id = :id) AND start < :end AND "end" > :start ORDER BY id',
+            f"SELECT id FROM chunks WHERE {self.condition_prefix}document_id = (SELECT document_id FROM chunks WHERE "
+            f'{self.condition_prefix}id = :id) AND start < :end AND "end" > :start ORDER BY id',
             id=chunk_id, start=start, end=end,
         )  # fmt: skip
         return [row["id"] for row in rows]
@@ -405,11 +410,11 @@ class Scans:
 
     def __init__(self, collection: StoredCollection[Any]) -> None:
         self._collection = collection
-        self._condition = f"{collection.condition}document_id = :document"
+        self._condition = f"{collection.condition_prefix}document_id = :document"
 
     def documents(self) -> list[Document]:
         """Return documents with pages to recognise, or recognised pages missing from their text, oldest first."""
-        of_document = f"{self._collection.condition}document_id = d.id"
+        of_document = f"{self._collection.condition_prefix}document_id = d.id"
         to_do = f"EXISTS (SELECT 1 FROM scans WHERE {of_document} AND error IS NULL AND in_text = 0)"
         return self._collection.listed(f"AND {to_do} ORDER BY d.id")
 
@@ -420,7 +425,7 @@ class Scans:
 
     def text(self, document: Document) -> str:
         """Return a document's text, or "" if the document is gone."""
-        rows = self._rows(f"text FROM documents WHERE {self._collection.condition}id = :document", document)
+        rows = self._rows(f"text FROM documents WHERE {self._collection.condition_prefix}id = :document", document)
         return str(rows[0]["text"]) if rows else ""
 
     def waiting(self, document: Document) -> list[int]:
@@ -447,13 +452,15 @@ class Scans:
         """Queue the pages that failed for text recognition again. Raises StoreError."""
         documents = "SELECT id FROM documents WHERE collection_id = :collection"
         with self._collection.writing() as session:
-            session.run(f"UPDATE scans SET error = NULL WHERE {self._collection.condition}document_id IN ({documents})")
+            session.run(
+                f"UPDATE scans SET error = NULL WHERE {self._collection.condition_prefix}document_id IN ({documents})"
+            )
 
     def vectors(self, document: Document) -> dict[str, Vectors]:
         """Return the vectors of a document's chunks, keyed by the embedded text."""
         columns = f"id, text, section, lead, document_id, {self._collection.chunk_vectors}"
         rows = self._rows(f"{columns} WHERE {self._condition}", document)
-        title = f"id, name, title FROM documents WHERE {self._collection.condition}id = :document"
+        title = f"id, name, title FROM documents WHERE {self._collection.condition_prefix}id = :document"
         texts = texts_in_context(rows, titles_of(self._rows(title, document)))
         return {texts[row["id"]]: self._collection.read_vector(row["vector"]) for row in rows}
 
@@ -471,12 +478,11 @@ class Scans:
 
         Does nothing if the document is gone. `vectors` has a row per chunk. Raises StoreError.
         """
+        condition = f"{self._collection.condition_prefix}id = :document"
+        update = f"UPDATE documents SET text = :text, title = :title WHERE {condition}"
+        own_title = title_to_store(title, document.name)
         with self._collection.writing() as session:
-            changed = session.run(
-                f"UPDATE documents SET text = :text, title = :title WHERE {self._collection.condition}id = :document",
-                text=text, title=title_to_store(title, document.name), document=document.id,
-            )  # fmt: skip
-            if not changed:
+            if not session.run(update, text=text, title=own_title, document=document.id):
                 return
             self._collection.delete_chunks(session, document.id)
             self._collection.put_chunks(session, document.id, stored_chunks(title, chunks, vectors))

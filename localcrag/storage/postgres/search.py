@@ -127,7 +127,7 @@ class PostgresDocuments(StoredCollection[CollectionSession]):
     """The documents of a collection. `name` is its name on this computer; on the server its name may differ."""
 
     documents_query = DOCUMENTS_QUERY
-    column, value, condition = "collection_id, ", ":collection, ", f"{IN_COLLECTION} AND "
+    column_prefix, value_prefix, condition_prefix = "collection_id, ", ":collection, ", f"{IN_COLLECTION} AND "
     is_inside = "starts_with(name, :name || '/')"
     temporary_name = "\x01"  # A PostgreSQL text cannot contain NUL.
     chunk_vectors = "vector_send(vector) AS vector FROM chunks"
