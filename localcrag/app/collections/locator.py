@@ -234,10 +234,12 @@ class CollectionMover:
         if elsewhere and elsewhere.state is MoveState.THERE:
             return
         local, known = self._locator.local(collection), admin.collection_row(self._database, collection)
-        # The token lets a repeated call find the partial copy of an interrupted move.
+        # The token lets a repeated call find the partial copy of an interrupted move, and reveals nothing about this
+        # computer.
+        source = f"{self._locator.data_dir.absolute()} {known['id']} {known['created_at']}"
         number = schema.begin_arrival(
             server, collection, embedder=known["embedder"], dimension=known["dimension"],
-            created_at=known["created_at"], arriving=_token(self._locator.data_dir, known["id"], known["created_at"]),
+            created_at=known["created_at"], arriving=hashlib.sha256(source.encode()).hexdigest()[:32],
         )  # fmt: skip
         arriving = ServerLocation(address, number, MoveState.ARRIVING)
         admin.set_server_location(self._database, collection, arriving)
@@ -357,11 +359,6 @@ def _comparable(document: Document) -> Document:
     """Return a document without the fields that may differ between locations: ids, counts and rounding."""
     confidence = None if document.confidence is None else round(document.confidence, 6)
     return replace(document, id=0, characters=0, confidence=confidence)
-
-
-def _token(data_dir: Path, number: int, created_at: str) -> str:
-    """Return an identifier, unique to this collection's move, that reveals nothing about this computer."""
-    return hashlib.sha256(f"{data_dir.absolute()} {number} {created_at}".encode()).hexdigest()[:32]
 
 
 def _kept_changing(collection: str) -> StoreError:

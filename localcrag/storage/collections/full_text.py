@@ -76,18 +76,14 @@ def changes_since(database: Database, collection: int, before: State) -> Changes
     return added, set(database.column(changed, collection, number)) - added
 
 
-UNKNOWN_LANGUAGE = ""
-"""Language of a document whose language its text does not reveal."""
-
-
 def detect_language(texts: Iterable[str]) -> str:
-    """Return the language of a document's chunks, or UNKNOWN_LANGUAGE if they do not reveal it."""
+    """Return the language of a document's chunks, or "" if they do not reveal it."""
     beginning = ""
     for text in texts:
         beginning += f"{text}\n"
         if len(beginning) >= MOST_CHARACTERS:
             break
-    return detect_text_language(beginning) or UNKNOWN_LANGUAGE
+    return detect_text_language(beginning) or ""
 
 
 def index_stems(connection: sqlite3.Connection, document: int) -> None:

@@ -249,8 +249,7 @@ def drop_partition(session: Session, collection: int) -> None:
 
 def find_collection(database: PostgresDatabase, name: str) -> Row | None:
     """Return the row of the collection of that name, or None. Raises StoreError."""
-    rows = database.rows("SELECT * FROM localcrag.collections WHERE name = :name", name=name)
-    return rows[0] if rows else None
+    return next(iter(database.rows("SELECT * FROM localcrag.collections WHERE name = :name", name=name)), None)
 
 
 def collection_names(database: PostgresDatabase) -> list[str]:

@@ -200,8 +200,8 @@ class PostgresDocuments(StoredCollection[CollectionSession]):
     def existing(self, names: Iterable[str]) -> set[str]:
         """Return the names in `names` that belong to documents."""
         sql = f"SELECT name FROM documents WHERE {IN_COLLECTION} AND name = ANY(CAST(:names AS text[]))"
-        storable = [one for one in names if "\0" not in one]  # A PostgreSQL text cannot contain NUL.
-        return {row["name"] for row in self.rows(sql, names=storable)}
+        # A PostgreSQL text cannot contain NUL.
+        return {row["name"] for row in self.rows(sql, names=[one for one in names if "\0" not in one])}
 
 
 class PostgresStore(PostgresDocuments, OpenStore[CollectionSession]):
