@@ -64,8 +64,8 @@ class ChatStore:
         rows = self._database.rows("SELECT * FROM chats ORDER BY changed_at DESC, id DESC")
         if query := words.strip().casefold():
             # Compare in Python, because SQLite's LIKE ignores case for ASCII letters only.
-            said = "SELECT chat_id, group_concat(question || char(10) || answer, char(10)) FROM chat_turns GROUP BY 1"
-            texts = dict[int, str](map(tuple, self._database.rows(said)))
+            sql = "SELECT chat_id, group_concat(question || char(10) || answer, char(10)) FROM chat_turns GROUP BY 1"
+            texts = dict[int, str](map(tuple, self._database.rows(sql)))
             rows = [row for row in rows if query in f"{row['title']}\n{texts.get(row['id'], '')}".casefold()]
         places = self._database.rows(f"{_POSITIONS} ORDER BY chat_id")
         turns = {chat_id: len(_branch([*some])) for chat_id, some in groupby(places, lambda row: row["chat_id"])}

@@ -1,4 +1,4 @@
-"""What collections in SQLite and in PostgreSQL do with the same SQL: documents, names, tags, scanned pages and copies.
+"""SQL that collections in SQLite and PostgreSQL share: documents, names, tags, scanned pages.
 
 The two databases have the same tables, but PostgreSQL's all have the column `collection_id`, and SQLite's only if their
 rows belong to no document.
@@ -414,8 +414,8 @@ class Scans:
 
     def documents(self) -> list[Document]:
         """Return documents with pages to recognise, or recognised pages missing from their text, oldest first."""
-        of_document = f"{self._collection.condition_prefix}document_id = d.id"
-        to_do = f"EXISTS (SELECT 1 FROM scans WHERE {of_document} AND error IS NULL AND in_text = 0)"
+        belongs = f"{self._collection.condition_prefix}document_id = d.id"
+        to_do = f"EXISTS (SELECT 1 FROM scans WHERE {belongs} AND error IS NULL AND in_text = 0)"
         return self._collection.listed(f"AND {to_do} ORDER BY d.id")
 
     def original(self, document: Document) -> bytes | None:

@@ -1,4 +1,4 @@
-"""Documents and chunks of a PostgreSQL collection, and searches: BM25, pgvector's HNSW graph, and look-ups."""
+"""Documents of a PostgreSQL collection, and searches by BM25 and pgvector's HNSW graph."""
 
 from __future__ import annotations
 
