@@ -85,28 +85,6 @@ class ReadPassage(TypedDict):
     last: str
 
 
-def search(question: str, *, parts: Parts, settings: Settings, restriction: Restriction) -> SearchResult:
-    """Return the `k` most relevant passages, found and graded as for an answer; nothing is stored.
-
-    Raises QuestionError, also if the restriction matches no document, and StoreError.
-    """
-    question = validated_question(question)
-    choice = choose_documents(restriction, parts.store, parts.document_aliases)
-    context = Context(parts, settings, Budget(settings.time_budget), choice=choice)
-    language = question_language(question, parts.store.languages())
-    found: list[GradedPassage] = []
-
-    def flow() -> Generator[Event, None, None]:
-        retrieved = yield from search_passages(question, question, context)
-        graded = yield from evaluate(question, retrieved, context)
-        yield from screen(graded, context.parts.rules)
-        found.extend(graded)
-
-    events = run_in_language(language, flow())
-    warnings = tuple(event.message for event in events if isinstance(event, Warned))
-    return SearchResult(tuple(sorted(found, key=lambda one: -one.relevance)), warnings)
-
-
 def read_passage(passage: str, store: ChunkStore, *, before: int = 0, after: int = 0) -> ReadPassage:
     """Return a passage with some chunks before and after it. Raises UnknownDocument if it does not exist."""
     number = whole_number(passage.removeprefix(PREFIX))
@@ -205,9 +183,9 @@ class Assembly:
         connection to it.
         """
         self.collections.homes.check_allowed(settings.collection, settings)
-        opened = self.collections.opened.of(settings.collection)
+        opened = self.collections.opened.get(settings.collection)
         return Parts(
-            embedder=self.models.awake(opened.embedder),
+            embedder=self.models.reloaded(opened.embedder),
             scorer=self._scorer_or_missing(settings, remembers=runs is None),
             llm=self._llm_or_missing(settings),
             index=opened.index,
@@ -265,21 +243,36 @@ class Assembly:
         preset: Preset | None = None,
         restriction: Restriction = EVERYWHERE,
     ) -> SearchResult:
-        """Return the best passages for a question, at most `most`, without an answer; see the function `search`.
+        """Return the best passages for a question, at most `most`, graded as for an answer. Nothing is stored.
 
-        Raises UnknownCollection, SettingsError, ModelError if there is no embedding model, and StoreError.
+        Raises QuestionError, also if the restriction matches no document, UnknownCollection, SettingsError, ModelError
+        if there is no embedding model, and StoreError.
         """
         own: dict[str, Any] = {"k": most} if most else {}
         own |= {"collection": collection} if collection else {}
         settings = self.collection_settings.applied_to(settings_module.with_changes(self.settings, **own), preset)
-        return search(question, parts=self.parts(settings), settings=settings, restriction=restriction)
+        parts = self.parts(settings)
+        question = validated_question(question)
+        choice = choose_documents(restriction, parts.store, parts.document_aliases)
+        context = Context(parts, settings, Budget(settings.time_budget), choice=choice)
+        found: list[GradedPassage] = []
+
+        def flow() -> Generator[Event, None, None]:
+            retrieved = yield from search_passages(question, question, context)
+            graded = yield from evaluate(question, retrieved, context)
+            yield from screen(graded, context.parts.rules)
+            found.extend(graded)
+
+        events = run_in_language(question_language(question, parts.store.languages()), flow())
+        warnings = tuple(event.message for event in events if isinstance(event, Warned))
+        return SearchResult(tuple(sorted(found, key=lambda one: -one.relevance)), warnings)
 
     def replay(self, run: Run, *, web: WebMode = WebMode.NEVER) -> Recording:
         """Ask the question of a stored run again, with its settings and today's models and documents; see `ask`.
 
         Also raises SettingsError, if the settings of the run are no longer valid.
         """
-        settings = self._settings_of(run, web)
+        settings = self._replay_settings(run, web)
         scope = run.scope or SearchScope(0, 0)
         return self.ask(
             run.question, history=run.history, settings=settings, preset=run.preset, replays=run.run_id,
@@ -292,7 +285,7 @@ class Assembly:
         Raises UnknownRun, ModelError if there is no embedding model, and StoreError.
         """
         run = self.runs.get(run_id)
-        settings = self._settings_of(run, WebMode.NEVER).under(run.preset)
+        settings = self._replay_settings(run, WebMode.NEVER).under(run.preset)
         return answer_selection(run, choice, parts=self.parts(settings), settings=settings)
 
     def ingest(
@@ -330,7 +323,7 @@ class Assembly:
         self.web.close()
         self.storage.close(overwrites=overwrites)
 
-    def _settings_of(self, run: Run, web: WebMode) -> Settings:
+    def _replay_settings(self, run: Run, web: WebMode) -> Settings:
         return settings_module.with_changes(self.settings, **replay.replay_settings(run, web=web))
 
     def _drop(self, changes: Iterable[str]) -> None:
@@ -354,7 +347,7 @@ class Assembly:
         try:
             # Use the current reranker, whatever `settings` name: calibrations and cached scores belong to it.
             self.library.check_allowed(self.settings.relevance, settings)
-            scorer, own = self.models.awake(self.models.scorer), self.calibrations.special(settings.collection)
+            scorer, own = self.models.reloaded(self.models.scorer), self.calibrations.special(settings.collection)
         except ModelError as error:
             return MissingScorer(self.settings.relevance, error)
         if not remembers and isinstance(scorer, ScoreCache):
@@ -364,23 +357,23 @@ class Assembly:
     def _llm_or_missing(self, settings: Settings) -> LanguageModel:
         try:
             self.library.check_allowed(settings.llm, settings)
-            return self.models.awake(self.models.language_model(settings.llm))
+            return self.models.reloaded(self.models.language_model(settings.llm))
         except ModelError as error:
             return MissingLanguageModel(settings.llm, error)
 
 
 def warm_up_in_background(assembly: Assembly, *, closing: Callable[[], bool] = lambda: False) -> threading.Thread:
     """Load the models in a thread, which is returned; errors are printed unless the app is `closing`."""
-    thread = threading.Thread(target=_warm_up, args=(assembly, closing), daemon=True)
+
+    def warm_up() -> None:
+        try:
+            assembly.warm_up()
+            freeze_objects()
+        except LocalcragError as error:
+            # Each question reports the error again, so printing it is enough here.
+            if not closing():
+                print(f"localcrag: {error}", file=sys.stderr, flush=True)  # noqa: T201
+
+    thread = threading.Thread(target=warm_up, daemon=True)
     thread.start()
     return thread
-
-
-def _warm_up(assembly: Assembly, closing: Callable[[], bool]) -> None:
-    try:
-        assembly.warm_up()
-        freeze_objects()
-    except LocalcragError as error:
-        # Each question reports the error again, so printing it is enough here.
-        if not closing():
-            print(f"localcrag: {error}", file=sys.stderr, flush=True)  # noqa: T201

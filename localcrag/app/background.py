@@ -8,6 +8,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from localcrag.app.assembly import Assembly
 from localcrag.app.collections.deletion import SecureDeletion
@@ -29,34 +30,30 @@ Changes = Callable[[Sequence[Path], threading.Event, float], Iterator[frozenset[
 Begin = Callable[[WatchedFolder], None]
 
 
-class FolderWatcher:
+class FolderWatcher(PeriodicTask):
     """Watcher that decides when to update each watched folder; `version` counts the changes so far."""
 
     def __init__(self, folders: Folders, *, changes: Changes = changed_paths, tick: float = TICK_SECONDS) -> None:
         """Set the source of changed paths (default: changed_paths) and the seconds between two checks."""
+        super().__init__(self._watch, tick, "folders")
         self._folders, self._changes, self._tick = folders, changes, tick
-        self._looks = PeriodicTask(self._look, tick, "folders")
         self._start: Begin = lambda _: None
         self._due: dict[int, float] = {}
         self._seen: dict[int, tuple[bool, WatchedFolder]] = {}
         self.version = 0
 
-    def begin(self, start: Begin) -> None:
+    def begin_watching(self, start: Begin) -> None:
         """Start watching; call `start` for each folder that is due. It must return at once."""
         self._start = start
-        self._looks.begin()
+        self.begin()
 
-    def close(self) -> None:
-        """Stop watching, and wait for the thread to end."""
-        self._looks.close()
-
-    def events(self, number: int, go_on: Callable[[], None]) -> Generator[FolderEvent, None, None]:
+    def events(self, number: int, checkpoint: Callable[[], None]) -> Generator[FolderEvent, None, None]:
         """Update a folder; see Folders.sync. Does nothing if the folder is paused or no longer watched."""
         folder = self._folders.find(number)
         if folder is None or folder.paused:
             return
         self._due[number] = time.monotonic() + RESCAN_SECONDS
-        with closing(self._folders.sync(folder, go_on=go_on)) as events:
+        with closing(self._folders.sync(folder, checkpoint=checkpoint)) as events:
             for event in events:
                 if isinstance(event, FolderChange):
                     self.version += 1
@@ -65,7 +62,7 @@ class FolderWatcher:
                 yield event
         self.version += 1
 
-    def _look(self) -> None:
+    def _watch(self) -> None:
         """Wait for changes in the present folders; start over when that set changes.
 
         Ends when no folder is present, or when the system cannot watch them; it is called again after `tick`.
@@ -73,7 +70,7 @@ class FolderWatcher:
         followed = self._followed()
         self._start_due(followed)
         while there := self._present_paths(followed):
-            for changed in self._changes(there, self._looks.closing, self._tick):
+            for changed in self._changes(there, self.closing, self._tick):
                 for one in followed:
                     if any(path.is_relative_to(one.path) for path in changed):
                         self._start(one)
@@ -92,7 +89,9 @@ class FolderWatcher:
         """Return the folders to keep up to date, and record which of them are present."""
         with suppress(StoreError):  # The database is busy or the disk is full; the next check will try again.
             found = [one for one in self._folders.all() if not one.paused]
-            seen = {one.id: (one.path.is_dir(), _user_choices(one)) for one in found}
+            # Compare the user's choices only, without the state.
+            state: dict[str, Any] = {"added_at": "", "in_step_at": None, "away_since": None, "away_why": None}
+            seen = {one.id: (one.path.is_dir(), replace(one, **state)) for one in found}
             # Due at once: new folders, folders with changed patterns, and folders that have come back or gone.
             for number, folder in seen.items():
                 if number not in self._due or folder != self._seen.get(number):
@@ -110,17 +109,12 @@ class FolderWatcher:
                 self._start(one)
 
 
-def _user_choices(folder: WatchedFolder) -> WatchedFolder:
-    """Return a folder with the user's choices only, without its state."""
-    return replace(folder, paused=False, added_at="", in_step_at=None, away_since=None, away_why=None)
-
-
 def create_uploads(assembly: Assembly, keeper: FolderWatcher, busy: Callable[[], bool]) -> Uploads:
     """Create the empty upload list; text recognition pauses while a question is being answered (`busy`)."""
     collections = assembly.collections
     return Uploads(
         assembly.ingest,
-        read_scans=lambda collection, go_on: collections.read_scans(collection, go_on=go_on),
+        read_scans=lambda collection, checkpoint: collections.read_scans(collection, checkpoint=checkpoint),
         scanned=collections.scanned,
         follow=keeper.events,
         busy=busy,

@@ -48,7 +48,7 @@ class WaitingConsent:
         except CancelledError:
             raise ConsentMissing(STOPPED) from None
 
-    def say(self, query: str | None) -> None:
+    def decide(self, query: str | None) -> None:
         """Record the decision: the query to send, or None to send nothing. Only the first decision counts."""
         with suppress(InvalidStateError):
             self._decision.set_result(query)

@@ -182,7 +182,7 @@ class LabelledData:
         kept = _kept_scores(own, settings)
         self.sets.append(folder.resolve().name)
         for number, question in enumerate(evaluation_set.questions, start=1):
-            scored = kept.of(question.id)
+            scored = kept.find(question.id)
             if scored is None:
                 scored = score_question(question, parts, settings)
                 kept.keep(question.id, scored)
@@ -209,7 +209,7 @@ def fit(
 
     Raises EvaluationError for too few labels, ModelError and StoreError.
     """
-    before = assembly.calibrations.in_force()
+    before = assembly.calibrations.active()
     fitted = fit_calibration(labelled.scores, labelled.strips, active=before, criterion=criterion)
     how = CalibrationOrigin(
         criterion=str(criterion),

@@ -11,6 +11,7 @@ import itertools
 import re
 import threading
 from collections.abc import Container, Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -171,13 +172,13 @@ class PastQuestions:
         Raises SettingsError, ModelError and StoreError.
         """
         settings = self._settings.now.under(preset or self._collection_settings.preset(collection))
-        own = self._calibrations.in_force(collection).thresholds
+        own = self._calibrations.active(collection).thresholds
         limits = settings.thresholds(own)
         return DecisionRules(settings.policy, limits.upper, limits.lower, settings.relevance_threshold)
 
     def _explorer(self, collection: str) -> Explorer:
         """Return the explorer of a collection's past questions, cached until anything it depends on changes."""
-        settings, calibration = self._settings.now, self._calibrations.in_force(collection)
+        settings, calibration = self._settings.now, self._calibrations.active(collection)
         model = settings.llm if settings.scorer is ScorerKind.LLM else settings.relevance
         key = (self._runs.stamp(), collection, settings.scorer, model, calibration)
         with self._lock:
@@ -204,16 +205,13 @@ class Gaps:
         words.
         """
         questions = statistics.open_questions(self._runs.lines(collection))
-        if len(questions) < 2:
-            return statistics.group_gaps(questions)
-        texts = [question.question for question in questions]
-        with self._grouping:
-            try:
+        texts, vectors = [question.question for question in questions], None
+        if len(questions) > 1:
+            with self._grouping, suppress(ModelError):
                 if new := list(dict.fromkeys(text for text in texts if text not in self._question_vectors)):
                     self._question_vectors |= dict(zip(new, self._models.embedder.embed(new), strict=True))
-            except ModelError:
-                return statistics.group_gaps(questions)
-            return statistics.group_gaps(questions, np.stack([self._question_vectors[text] for text in texts]))
+                vectors = np.stack([self._question_vectors[text] for text in texts])
+        return statistics.group_gaps(questions, vectors)
 
     def web_text(self, run_id: str, number: int | None = None) -> WebDocument:
         """Return the document for a web result of a run; if `number` is None, for the result that answered it.

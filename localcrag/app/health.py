@@ -82,9 +82,8 @@ def examine(assembly: Assembly) -> Iterator[Finding]:
     yield vector_engines(settings.index_engine, hnswlib_import_error())
     for name in (settings.embedder, settings.relevance, settings.llm):
         yield _checked(f"files of {name}", _files, assembly, name)
-    yield _checked("embedder", _embedder, assembly)
-    yield _checked("relevance", _relevance, assembly)
-    yield _checked("language model", _llm, assembly)
+    for name, look in {"embedder": _embedder, "relevance": _relevance, "language model": _llm}.items():
+        yield _checked(name, look, assembly)
     yield examine_privacy(assembly)
     yield from examine_stored(assembly)
     yield Finding("log", CheckState.OK, _log_file(settings))
@@ -198,7 +197,7 @@ def _database(assembly: Assembly) -> str:
         found = "; ".join(row[0] for row in problems)
         raise StoreError(f"{assembly.database.path} is damaged: {found}. Restore it from a backup.")
     text = f"{assembly.database.path}: {assembly.database.path.stat().st_size / 1e6:.1f} MB, sound"
-    free = assembly.database.free()
+    free = assembly.database.free_bytes()
     if free >= MIN_EMPTY_BYTES:
         text += (
             f"; {free / 1e6:.1f} MB of it are empty after deletions: new documents reuse them, and `localcrag forget` "
@@ -381,6 +380,6 @@ def _recut(assembly: Assembly, name: str) -> int:
     lost = [one for one in assembly.collections.documents(name) if one.characters and not one.chunks]
     if not lost:
         return 0
-    embedder = assembly.collections.embedders.of(name)
+    embedder = assembly.collections.embedders.get(name)
     store = DocumentStore(assembly.database, name, embedder=embedder.name, dimension=embedder.dimension)
     return recut(lost, shelf=store, embedder=embedder, chunk_tokens=assembly.settings.chunk_tokens)

@@ -39,7 +39,7 @@ class LazyCache:
                         return there
                     if alone:
                         # Drop the old object first, because there may not be enough memory for both.
-                        self._take(kind)
+                        self._remove(kind)
                     dropped = self._dropped[kind], self._dropped[name]
                 made = make()
                 with self._lock:
@@ -61,9 +61,9 @@ class LazyCache:
         """Drop the objects with these names or kinds; return those that existed. The next `get` creates them."""
         with self._lock:
             self._dropped.update(names)
-            return self._take(*names)
+            return self._remove(*names)
 
-    def _take(self, *names: str) -> list[Any]:
+    def _remove(self, *names: str) -> list[Any]:
         return [self._things.pop(key) for key in [*self._things] if key in names or _kind(key) in names]
 
 

@@ -33,21 +33,17 @@ API keys of servers and the API token are left out, because a backup may end up 
 
 
 class Storage:
-    """The data folder; `forget` clears the app's caches about deleted documents."""
+    """The data folder; `forget` clears the app's caches about deleted documents. `backups` is the folder of backups."""
 
     def __init__(self, data_dir: Path, models_dir: Path, database: Database, forget: Callable[[], None]) -> None:
         self._data_dir, self._models_dir = data_dir, models_dir
         self._database, self._forget = database, forget
+        self.backups = data_dir / "backups"
         self._lock = threading.Lock()
         # Finish or remove what a killed process left behind: restored files, imports, temporary files.
         database.restore_files(data_dir)
         collection_file.remove_partial_imports(database)
         remove_abandoned(data_dir, *TEMPORARY_FILES)
-
-    @property
-    def backups(self) -> Path:
-        """The folder of the backups."""
-        return self._data_dir / "backups"
 
     def sizes(self) -> list[tuple[str, int]]:
         """Return the kinds of stored data, each as a label and its size in bytes."""
@@ -72,9 +68,9 @@ class Storage:
         if path is None:
             # The random part keeps names unique even if the clock repeats a second or is set back.
             path = self.backups / f"localcrag-{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(2)}.sqlite3"
-        return self._database.back_up_to(path, dict(_files_in(self._data_dir)))
+        return self._database.back_up_to(path, dict(_files_to_back_up(self._data_dir)))
 
-    def take_in(self, path: Path, name: str) -> BackupSummary:
+    def import_backup(self, path: Path, name: str) -> BackupSummary:
         """Verify a backup that was made elsewhere and import it; return its description.
 
         Its name in the backup folder begins with the stem of `name`. Raises StoreError if it is damaged or not a backup
@@ -123,7 +119,7 @@ class Storage:
             self._database.close()
 
 
-def _files_in(folder: Path) -> Iterator[tuple[str, bytes]]:
+def _files_to_back_up(folder: Path) -> Iterator[tuple[str, bytes]]:
     """Yield the names and contents of the files that go into backups."""
     for pattern in BACKED_UP_FILES:
         for path in sorted(folder.glob(pattern)):

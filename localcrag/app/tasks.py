@@ -60,7 +60,7 @@ class Task:
         return self.name
 
     @property
-    def later(self) -> bool:
+    def is_deferred(self) -> bool:
         """Whether waiting tasks go before this one."""
         return False
 
@@ -92,15 +92,12 @@ class BackgroundList(Generic[AnyTask]):
     Hold `lock` to read and then change the list in one step.
     """
 
-    def __init__(
-        self, work: Work[AnyTask], failure_message: str, *, at_once: int, ended: Callable[[AnyTask], None] | None = None
-    ) -> None:
+    def __init__(self, work: Work[AnyTask], failure_message: str, *, at_once: int) -> None:
         """Create an empty list. At most `at_once` tasks of a lane run at the same time.
 
-        `failure_message` is the message for an unexpected error; it contains the placeholder {name}. `ended` receives
-        each task that is done or has failed, before the task can be retried.
+        `failure_message` is the message for an unexpected error; it contains the placeholder {name}.
         """
-        self._work, self._failure_message, self._at_once, self._ended = work, failure_message, at_once, ended
+        self._work, self._failure_message, self._at_once = work, failure_message, at_once
         self.lock = threading.Condition()
         self._tasks: dict[Hashable, AnyTask] = {}
         self._version = 0
@@ -148,7 +145,7 @@ class BackgroundList(Generic[AnyTask]):
             for one in self._some(keys, still_open=True):
                 self._put(dataclasses.replace(one, state=TaskState.CANCELLED))
 
-    def again(self, keys: Collection[Hashable], **fields: Any) -> None:
+    def restart(self, keys: Collection[Hashable], **fields: Any) -> None:
         """Retry these tasks if they have ended, after setting the fields in `fields`."""
         with self.lock:
             for one in self._some(keys, still_open=False):
@@ -163,9 +160,12 @@ class BackgroundList(Generic[AnyTask]):
                 self._changed()
             return gone
 
+    def ended(self, task: AnyTask) -> None:
+        """Clean up after a task that is done or has failed, before it can be retried."""
+
     def close(self) -> None:
         """Cancel all open tasks and wait for the threads to finish."""
-        self.cancel()
+        BackgroundList.cancel(self)  # A subclass may leave some tasks open.
         with self.lock:
             threads = [*self._threads]
         for _, thread in threads:
@@ -181,7 +181,7 @@ class BackgroundList(Generic[AnyTask]):
             # never misses it.
             with self.lock:
                 every = [one for one in self.items() if one.state is TaskState.WAITING and one.lane == lane]
-                waiting = min(every, key=lambda one: one.later, default=None)
+                waiting = min(every, key=lambda one: one.is_deferred, default=None)
                 if waiting is None:
                     self._threads.remove((lane, threading.current_thread()))
                     return
@@ -203,8 +203,8 @@ class BackgroundList(Generic[AnyTask]):
         """Record the final state of a task. A task that finished just as it was cancelled counts as done."""
         before = {TaskState.WORKING, TaskState.CANCELLED} if now.state is TaskState.DONE else {TaskState.WORKING}
         with self.lock:
-            if self._update(now, before) and self._ended:
-                self._ended(now)
+            if self._update(now, before):
+                self.ended(now)
 
     def _update(self, now: AnyTask, before: Collection[TaskState]) -> bool:
         """Store a task if its stored state is one of `before` and the attempt is the same. Return whether it is.

@@ -10,7 +10,7 @@ import dataclasses
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Hashable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from itertools import count
@@ -195,7 +195,7 @@ class UploadTask(Task):
     locked: bool = False
 
     @property
-    def later(self) -> bool:
+    def is_deferred(self) -> bool:
         """Whether files go first: most documents of a watched folder are already searchable."""
         return self.follows is not None
 
@@ -251,7 +251,7 @@ def _no_events(*_: object) -> Generator[Never, None, None]:
     yield from ()
 
 
-class Uploads:
+class Uploads(BackgroundList[UploadTask]):
     """The upload list, shared by all tabs, in the order in which rows were added."""
 
     def __init__(
@@ -271,7 +271,7 @@ class Uploads:
         self._ingest, self._read_scans, self._scanned = ingest, read_scans, scanned
         self._follow, self._busy = follow, busy
         self._passwords: dict[int, str] = {}
-        self._files = BackgroundList(self._work, "{name} was not added", at_once=1, ended=_remove_if_done)
+        super().__init__(self._perform, "{name} was not added", at_once=1)
         self._ids = count(1)
 
     def add(self, paths: Sequence[Path], collection: str, *, copies: bool = True) -> None:
@@ -279,18 +279,18 @@ class Uploads:
 
         If nothing else is open, rows that are done without warnings are removed from the list first.
         """
-        with self._files.lock:
-            there = self._files.items()
+        with self.lock:
+            there = self.items()
             if not any(one.open and one.follows is None for one in there) and (
                 whole := [one.id for one in there if is_plain_success(one)]
             ):
-                self._files.dismiss(whole)
+                self.dismiss(whole)
             for path, name in unique_names(paths).items():
                 self._queue(name, collection, path, copy=copies)
 
     def add_originals(self, uploads: Sequence[Upload], collection: str) -> None:
         """Queue files from their original location; they are never changed or deleted."""
-        with self._files.lock:
+        with self.lock:
             for one in uploads:
                 self._queue(one.name, collection, one.path, original=True, refused=one.refused)
 
@@ -300,14 +300,14 @@ class Uploads:
 
     def recognise(self, collections: Sequence[str]) -> None:
         """Start text recognition for these collections, unless it is already under way."""
-        with self._files.lock:
+        with self.lock:
             for name in collections:
-                rows = (one for one in reversed(self._files.items()) if one.recognises and one.collection == name)
+                rows = (one for one in reversed(self.items()) if one.recognises and one.collection == name)
                 last = next(rows, None)
                 if last and last.open:
                     continue  # The recognition under way also finds scans that were added since.
                 if last and last.state is TaskState.DONE:
-                    self._files.dismiss([last.id])
+                    self.dismiss([last.id])
                 self._queue(name, name, Path(), recognises=True)
 
     def sync_folder(self, folder: WatchedFolder) -> None:
@@ -315,50 +315,45 @@ class Uploads:
 
         If an update of it is running, queue one more: files may have changed since it started.
         """
-        with self._files.lock:
-            rows = [one for one in self._files.items() if one.follows == folder.id]
+        with self.lock:
+            rows = [one for one in self.items() if one.follows == folder.id]
             if any(one.state is TaskState.WAITING for one in rows):
                 return
             if ended := [one.id for one in rows if not one.open]:
-                self._files.dismiss(ended)
+                self.dismiss(ended)
             self._queue(str(folder.path), folder.collection, folder.path, follows=folder.id)
 
     def _queue(self, name: str, collection: str, path: Path, **fields: Any) -> None:
-        self._files.start(UploadTask(id=next(self._ids), name=name, collection=collection, path=path, **fields))
+        self.start(UploadTask(id=next(self._ids), name=name, collection=collection, path=path, **fields))
 
-    def items(self) -> tuple[UploadTask, ...]:
-        """Return all rows that were not dismissed."""
-        return self._files.items()
-
-    def cancel(self, ids: Collection[int] = ()) -> None:
+    def cancel(self, keys: Collection[Hashable] = ()) -> None:
         """Cancel these rows; without ids, cancel all except watched folders. Documents already added stay."""
-        if wanted := ids or [one.id for one in self.items() if one.follows is None]:
-            self._files.cancel(wanted)
+        if wanted := keys or [one.id for one in self.items() if one.follows is None]:
+            super().cancel(wanted)
 
     def retry(self, ids: Collection[int]) -> None:
         """Retry files that failed or were cancelled."""
-        self._files.again(ids, result=None, progress=None, locked=False)
+        self.restart(ids, result=None, progress=None, locked=False)
 
     def unlock(self, one: int, password: str) -> None:
         """Retry a file that needs a password. The password is discarded after the attempt."""
         self._passwords[one] = password
         self.retry([one])
 
-    def dismiss(self, ids: Collection[int] = ()) -> None:
-        """Remove these ended rows from the list, or all ended rows if no ids are given."""
-        with self._files.lock:
-            for one in self._files.dismiss(ids):
+    def dismiss(self, keys: Collection[Hashable] = ()) -> list[UploadTask]:
+        """Remove these ended rows from the list, or all ended rows if no ids are given; return the removed rows."""
+        with self.lock:
+            gone = super().dismiss(keys)
+            for one in gone:
                 _remove(one)
+            return gone
 
-    def follow(self) -> Iterator[tuple[UploadTask, ...]]:
-        """Yield all rows now and after each change, until none is waiting or in progress."""
-        return self._files.follow()
+    def ended(self, task: UploadTask) -> None:
+        """Remove the copy of an uploaded file that was added."""
+        if task.state is TaskState.DONE:
+            _remove(task)
 
-    def close(self) -> None:
-        """Cancel all open rows and wait for the threads to finish."""
-        self._files.close()
-
-    def _work(self, one: UploadTask, tell: UpdateTask[UploadTask]) -> UploadTask:
+    def _perform(self, one: UploadTask, tell: UpdateTask[UploadTask]) -> UploadTask:
         if one.recognises:
             return self._recognised(one, tell)
         if one.follows is not None:
@@ -396,7 +391,7 @@ class Uploads:
         """Bring a watched folder up to date. Return the row as waiting if files wait: they go between two documents."""
         with closing(_results(one, self._follow(number, lambda: tell(one)), tell)) as results:
             for _ in results:
-                if any(file.state is TaskState.WAITING and not file.later for file in self.items()):
+                if any(file.state is TaskState.WAITING and not file.is_deferred for file in self.items()):
                     return dataclasses.replace(one, state=TaskState.WAITING)
         return dataclasses.replace(one, state=TaskState.DONE)
 
@@ -404,7 +399,7 @@ class Uploads:
         """Recognise a collection's scans. If cancelled, it ends within a few lines; finished pages stay."""
         now = one
 
-        def go_on() -> None:
+        def checkpoint() -> None:
             # `tell` raises Cancelled if the row was cancelled, even while the loop waits for an answer to end.
             tell(now)
             while self._busy():
@@ -412,7 +407,7 @@ class Uploads:
                 tell(now)
 
         # The collection may be deleted or renamed. After a rename, the next start reads the remaining scans.
-        with suppress(UnknownCollection), closing(self._read_scans(one.collection, go_on)) as events:
+        with suppress(UnknownCollection), closing(self._read_scans(one.collection, checkpoint)) as events:
             for event in events:
                 if isinstance(event, IngestProgress):
                     now = dataclasses.replace(now, progress=event)
@@ -432,11 +427,6 @@ def _results(
                 tell(dataclasses.replace(one, progress=event))
             else:
                 yield event
-
-
-def _remove_if_done(one: UploadTask) -> None:
-    if one.state is TaskState.DONE:
-        _remove(one)
 
 
 def _remove(one: UploadTask) -> None:

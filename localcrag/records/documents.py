@@ -277,7 +277,7 @@ class StoredChunk:
 
     chunk: Chunk
     front: str
-    vector: bytes
+    vector: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +310,7 @@ class StoredDocument:
     chunks: tuple[StoredChunk, ...]
     tags: tuple[str, ...]
     scans: tuple[StoredScan, ...]
-    original: bytes | None
+    original: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,8 +214,8 @@ class ChunkStore(Protocol):
 class SavableIndex(Protocol):
     """A vector index that is kept up to date with the stored documents."""
 
-    def refresh(self) -> bool:
-        """Update the index to the content of the collection; return whether anything changed. Raises StoreError."""
+    def refresh(self) -> None:
+        """Update the index to the content of the collection. Raises StoreError."""
 
     def save(self) -> None:
         """Write the index file if enough has changed. Raises StoreError."""

@@ -5,19 +5,22 @@ from __future__ import annotations
 import dataclasses
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from localcrag.records.enums import Preset
 from localcrag.records.errors import QuestionError, StoreError, UnknownChat
 from localcrag.records.restriction import EVERYWHERE, Restriction
-from localcrag.records.run import UNTITLED, Chat, ChatTurn, TurnState, Version, chat_title
+from localcrag.records.run import UNTITLED, Chat, ChatTurn, TurnState, chat_title
 from localcrag.storage.database import Database
 
-_Row = dict[str, Any]
+_CHAT, _TURN = TypeAdapter(Chat), TypeAdapter(ChatTurn)
+_Row = Any
 """A stored turn, or only the columns that give its place in the tree: `number`, `parent` and `chosen`."""
 _POSITIONS = "SELECT chat_id, number, parent, chosen FROM chat_turns"
 _TURNS = "SELECT * FROM chat_turns WHERE chat_id = ? ORDER BY number"
@@ -60,26 +63,20 @@ class ChatStore:
         """Return the chats with `words` in their title or in any version of a turn, most recently changed first."""
         rows = self._database.rows("SELECT * FROM chats ORDER BY changed_at DESC, id DESC")
         if query := words.strip().casefold():
-            texts = self._searchable_texts()
+            # Compare in Python, because SQLite's LIKE ignores case for ASCII letters only.
+            sql = "SELECT chat_id, group_concat(question || char(10) || answer, char(10)) FROM chat_turns GROUP BY 1"
+            texts = dict[int, str](map(tuple, self._database.rows(sql)))
             rows = [row for row in rows if query in f"{row['title']}\n{texts.get(row['id'], '')}".casefold()]
-        places = _dicts(self._database.rows(f"{_POSITIONS} ORDER BY chat_id"))
+        places = self._database.rows(f"{_POSITIONS} ORDER BY chat_id")
         turns = {chat_id: len(_branch([*some])) for chat_id, some in groupby(places, lambda row: row["chat_id"])}
         return [_chat(row, turns.get(row["id"], 0)) for row in rows]
-
-    def _searchable_texts(self) -> dict[int, str]:
-        # The search compares texts in Python, because SQLite's LIKE ignores case for ASCII letters only.
-        rows = self._database.rows(
-            "SELECT chat_id, group_concat(question || char(10) || answer, char(10)) AS said FROM chat_turns "
-            "GROUP BY chat_id"
-        )
-        return {row["chat_id"]: row["said"] for row in rows}
 
     def chat(self, chat_id: int) -> Chat:
         """Return a chat."""
         rows = self._database.rows("SELECT * FROM chats WHERE id = ?", chat_id)
         if not rows:
             raise UnknownChat(f"The chat {chat_id} no longer exists. Choose another from the list, or start a new one.")
-        turns = _branch(_dicts(self._database.rows(f"{_POSITIONS} WHERE chat_id = ?", chat_id)))
+        turns = _branch(self._database.rows(f"{_POSITIONS} WHERE chat_id = ?", chat_id))
         return _chat(rows[0], len(turns))
 
     def turns(self, chat_id: int, to: int | None = None) -> list[ChatTurn]:
@@ -88,7 +85,7 @@ class ChatStore:
         Raises QuestionError if there is no turn `to`.
         """
         self.chat(chat_id)
-        rows = _dicts(self._database.rows(_TURNS, chat_id))
+        rows = [dict(row) for row in self._database.rows(_TURNS, chat_id)]
         for row in rows:
             late = self._late.get((chat_id, row["number"]))
             # Only a question that is not answered yet can get a late outcome.
@@ -96,8 +93,10 @@ class ChatStore:
                 row |= {"answer": late.answer, "run_id": late.run_id, "state": late.state}
                 if _becomes_visible(row, rows):
                     row["chosen"] = _next_choice(rows)
-        versions = _by_parent(rows)
-        return [_turn(row, versions[row["parent"]]) for row in (_branch(rows) if to is None else _path_to(rows, to))]
+        versions = _group_by_parent(rows)
+        for row in rows:
+            row["versions"] = versions[row["parent"]] if len(versions[row["parent"]]) > 1 else ()
+        return [_TURN.validate_python(row) for row in (_branch(rows) if to is None else _path_to(rows, to))]
 
     def ask(self, chat_id: int, question: str, *, instead_of: int | None = None) -> ChatTurn:
         """Add a question to the visible branch, or as another version of the turn `instead_of`.
@@ -107,7 +106,7 @@ class ChatStore:
         """
         with self._writing() as connection:
             self._touch(connection, chat_id)
-            rows = _positions(connection, chat_id)
+            rows = connection.execute(f"{_POSITIONS} WHERE chat_id = ?", (chat_id,)).fetchall()
             if instead_of is None:
                 branch = _branch(rows)
                 parent, chosen = branch[-1]["number"] if branch else None, _next_choice(rows)
@@ -220,7 +219,7 @@ def _put(connection: sqlite3.Connection, chat_id: int, turn: ChatTurn) -> None:
         (turn.answer, turn.run_id, turn.state, chat_id, turn.number, turn.question, TurnState.ASKED),
     )
     if put.rowcount:
-        rows = _dicts(connection.execute(_TURNS, (chat_id,)))
+        rows = connection.execute(_TURNS, (chat_id,)).fetchall()
         if any(row["number"] == turn.number and _becomes_visible(row, rows) for row in rows):
             _choose(connection, chat_id, turn.number)
     connection.execute("UPDATE chats SET changed_at = ? WHERE id = ?", (_next_timestamp(connection), chat_id))
@@ -228,8 +227,8 @@ def _put(connection: sqlite3.Connection, chat_id: int, turn: ChatTurn) -> None:
 
 def _choose(connection: sqlite3.Connection, chat_id: int, number: int) -> None:
     """Make the visible branch lead to a turn: choose the turn and each turn before it among their versions."""
-    rows = _positions(connection, chat_id)
-    versions = _by_parent(rows)
+    rows = connection.execute(f"{_POSITIONS} WHERE chat_id = ?", (chat_id,)).fetchall()
+    versions = _group_by_parent(rows)
     # SQLite rewrites a whole row with its texts, so rows that are already visible are left alone.
     hidden = [row for row in _path_to(rows, number) if row is not _visible(versions[row["parent"]])]
     connection.executemany(
@@ -238,15 +237,7 @@ def _choose(connection: sqlite3.Connection, chat_id: int, number: int) -> None:
     )
 
 
-def _positions(connection: sqlite3.Connection, chat_id: int) -> list[_Row]:
-    return _dicts(connection.execute(f"{_POSITIONS} WHERE chat_id = ?", (chat_id,)))
-
-
-def _dicts(rows: Iterable[sqlite3.Row]) -> list[_Row]:
-    return [dict(row) for row in rows]
-
-
-def _by_parent(rows: Sequence[_Row]) -> dict[int | None, list[_Row]]:
+def _group_by_parent(rows: Sequence[_Row]) -> dict[int | None, list[_Row]]:
     """Group turns by the number of the turn before; each group has the versions of a turn, in the order of asking."""
     versions: dict[int | None, list[_Row]] = {}
     for row in sorted(rows, key=lambda row: int(row["number"])):
@@ -261,7 +252,7 @@ def _visible(versions: Sequence[_Row]) -> _Row:
 
 def _branch(rows: Sequence[_Row]) -> list[_Row]:
     """Return the visible branch of a chat with these turns."""
-    versions = _by_parent(rows)
+    versions = _group_by_parent(rows)
     branch: list[_Row] = []
     at: int | None = None
     while at in versions:
@@ -286,7 +277,7 @@ def _path_to(rows: Sequence[_Row], number: int) -> list[_Row]:
 
 def _becomes_visible(turn: _Row, rows: Sequence[_Row]) -> bool:
     """Return whether a finished version becomes visible: an answered version gives way only to an answered one."""
-    shown = _visible(_by_parent(rows)[turn["parent"]])
+    shown = _visible(_group_by_parent(rows)[turn["parent"]])
     return bool(turn["state"] == TurnState.ANSWERED or shown["state"] != TurnState.ANSWERED)
 
 
@@ -295,30 +286,12 @@ def _next_choice(rows: Sequence[_Row]) -> int:
 
 
 def _chat(row: sqlite3.Row, turns: int) -> Chat:
-    preset, restriction = row["preset"], row["restriction"]
-    read = {
-        "preset": Preset(preset) if preset else None,
-        "restriction": Restriction.of(json.loads(restriction)) if restriction else EVERYWHERE,
-    }
-    return Chat(**{**dict(row), **read, "turns": turns})
+    restriction = Restriction.of(json.loads(row["restriction"])) if row["restriction"] else EVERYWHERE
+    return _CHAT.validate_python({**row, "restriction": restriction, "turns": turns})
 
 
 def _restriction_json(restriction: Restriction) -> str | None:
     return json.dumps(restriction.plain(), ensure_ascii=False) if restriction else None
-
-
-def _turn(row: _Row, rows: Sequence[_Row]) -> ChatTurn:
-    """Return the turn of a row; `rows` are all versions of the turn."""
-    versions = [Version(row["number"], TurnState(row["state"])) for row in rows]
-    return ChatTurn(
-        number=row["number"],
-        parent=row["parent"],
-        question=row["question"],
-        answer=row["answer"],
-        run_id=row["run_id"],
-        state=TurnState(row["state"]),
-        versions=tuple(versions) if len(versions) > 1 else (),
-    )
 
 
 def _next_timestamp(connection: sqlite3.Connection) -> str:

@@ -6,6 +6,7 @@ one thread at a time. WAL mode lets other processes read while one writes.
 
 from __future__ import annotations
 
+import itertools
 import sqlite3
 import threading
 import time
@@ -56,7 +57,7 @@ def now() -> str:
 class Database:
     """An open database file."""
 
-    def __init__(self, path: Path, *, steps: Sequence[str] = MIGRATIONS) -> None:
+    def __init__(self, path: Path, *, steps: Sequence[Sequence[str]] = MIGRATIONS) -> None:
         """Open `path`, creating it and its folder if needed; `steps` are the migrations after the schema of 0.1.0.
 
         Raises StoreError, also for a database from before 0.1.0 or from a newer version.
@@ -127,9 +128,9 @@ class Database:
                     f"The database {self.path} was written by a newer localcrag (schema {version}, this one knows "
                     f"{newest}). Update localcrag, or use another --data-dir."
                 )
-            for script in self._scripts[version:]:
-                for statement in _statements(script):
-                    connection.execute(statement)
+            # One by one, because executescript would commit the transaction.
+            for statement in itertools.chain.from_iterable(self._scripts[version:]):
+                connection.execute(statement)
             if version < newest:
                 connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
                 connection.execute(f"PRAGMA user_version = {newest}")
@@ -142,7 +143,7 @@ class Database:
         """
         with self._lock:
             if self._connection.in_transaction:
-                with self._part():
+                with self._savepoint():
                     yield self._connection
                 return
             try:
@@ -158,7 +159,7 @@ class Database:
                 raise refused_error(self.path, error) from error
 
     @contextmanager
-    def _part(self) -> Iterator[None]:
+    def _savepoint(self) -> Iterator[None]:
         """Run the block as a savepoint: if it fails, undo its changes but no earlier ones of the transaction."""
         self._connection.execute("SAVEPOINT part")
         try:
@@ -171,8 +172,8 @@ class Database:
             raise
         self._connection.execute("RELEASE part")
 
-    def rows(self, sql: str, *values: object, chosen: Container[Any] = ()) -> list[sqlite3.Row]:
-        """Return the rows of a query. Raises StoreError.
+    def rows(self, sql: str, *values: object, chosen: Container[Any] = (), **named: object) -> list[sqlite3.Row]:
+        """Return the rows of a query, with values either in order or for its :names. Raises StoreError.
 
         In the SQL, the function `chosen(value)` returns whether a value is in `chosen`. Thousands of ids are thus not
         passed to SQLite, which would build a table of them for each query.
@@ -180,7 +181,7 @@ class Database:
         with self._lock:
             self._chosen = chosen
             try:
-                return self._connection.execute(sql, values).fetchall()
+                return self._connection.execute(sql, named or values).fetchall()
             except SQLITE_ERRORS as error:
                 raise refused_error(self.path, error) from error
             finally:
@@ -199,7 +200,7 @@ class Database:
         with self.transaction() as connection:
             return connection.execute(sql, values).rowcount
 
-    def free(self) -> int:
+    def free_bytes(self) -> int:
         """Return the number of bytes on free pages, which deletions leave in the file. Raises StoreError."""
         pages, size = (self.value(f"PRAGMA {pragma}") for pragma in ("freelist_count", "page_size"))
         return int(pages * size)
@@ -283,16 +284,6 @@ class Database:
         """Close the connection; any later use of the object raises StoreError."""
         with self._lock:
             self._connection.close()
-
-
-def _statements(script: str) -> Iterator[str]:
-    """Split a script into statements, because executescript would commit the current transaction."""
-    statement = ""
-    for line in script.splitlines(keepends=True):
-        statement += line
-        if sqlite3.complete_statement(statement):
-            yield statement
-            statement = ""
 
 
 def migrate(path: Path) -> None:

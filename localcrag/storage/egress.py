@@ -5,9 +5,11 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
@@ -59,11 +61,10 @@ class ConnectionLog:
     def put(self, attempts: Iterable[EgressAttempt]) -> None:
         """Add attempts to the log; those that are already in it stay unchanged. Raises StoreError."""
         with self._database.transaction() as connection:
-            for attempt in attempts:
-                connection.execute(
-                    f"INSERT OR IGNORE INTO egress ({', '.join(_FIELDS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-                    [getattr(attempt, name) for name in _FIELDS],
-                )
+            connection.executemany(
+                f"INSERT OR IGNORE INTO egress ({', '.join(_FIELDS)}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
+                map(attrgetter(*_FIELDS), attempts),
+            )
             connection.execute(
                 "DELETE FROM egress WHERE id NOT IN (SELECT id FROM egress ORDER BY at DESC, rowid DESC LIMIT ?)",
                 (MOST_ROWS,),
@@ -86,12 +87,12 @@ class ConnectionLog:
         )[0]
         return EgressSummary(
             **dict(counted),
-            searches=self._by_destination("kind = ?", Kind.SEARCH),
-            to_models=self._by_destination("kind = ? AND purpose IN (?, ?)", Kind.CONNECTION, *_MODELS),
-            to_collections=self._by_destination("kind = ? AND purpose = ?", Kind.CONNECTION, Purpose.COLLECTION),
+            searches=self._count_by_destination("kind = ?", Kind.SEARCH),
+            to_models=self._count_by_destination("kind = ? AND purpose IN (?, ?)", Kind.CONNECTION, *_MODELS),
+            to_collections=self._count_by_destination("kind = ? AND purpose = ?", Kind.CONNECTION, Purpose.COLLECTION),
         )
 
-    def _by_destination(self, condition: str, *values: str) -> tuple[tuple[str, int], ...]:
+    def _count_by_destination(self, condition: str, *values: str) -> tuple[tuple[str, int], ...]:
         """Return the destinations of allowed attempts, the last used one first, with their numbers."""
         sql = f"SELECT destination, count(*) FROM egress WHERE allowed AND {condition} GROUP BY 1 ORDER BY max(at) DESC"  # noqa: S608 - our own SQL
         return tuple((row[0], row[1]) for row in self._database.rows(sql, *values))
@@ -101,57 +102,39 @@ _ADAPTER = TypeAdapter(WebAnswer)
 _utc = partial(datetime.now, UTC)
 
 
+@dataclass(frozen=True, slots=True)
 class WebAnswerCache:
-    """A WebCache for one endpoint and one set of parameters.
+    """A WebCache for one endpoint (a server's address without credentials) and one set of parameters.
 
     Answers older than `hours` are deleted, whatever their endpoint. If `hours` is 0, no answers are kept.
     """
 
-    def __init__(
-        self,
-        database: Database,
-        *,
-        endpoint: str,
-        parameters: Mapping[str, str | int],
-        hours: int,
-        now: Callable[[], datetime] = _utc,
-    ) -> None:
-        """Create the cache; `endpoint` is the server's address without credentials."""
-        self._database = database
-        self._endpoint = endpoint
-        self._parameters = json.dumps(parameters, sort_keys=True)
-        self._hours = hours
-        self._now = now
+    database: Database
+    endpoint: str
+    parameters: Mapping[str, str | int]
+    hours: int
+    now: Callable[[], datetime] = _utc
 
     def get(self, query: str) -> WebAnswer | None:
         """Return the cached answer to `query`, with the time it was received, or None. Raises StoreError."""
-        self._delete_old()
-        rows = self._database.rows(
-            "SELECT answer, asked_at FROM web_cache WHERE endpoint = ? AND query = ? AND parameters = ?",
-            *(self._endpoint, query, self._parameters),
-        )
-        if not rows:
-            return None
-        try:
-            answer = _ADAPTER.validate_json(rows[0]["answer"])
-        except ValidationError:
-            return None  # Another version wrote it; treat it as missing.
-        return dataclasses.replace(answer, cached_at=rows[0]["asked_at"])
+        now = self.now()
+        # An answer from the future was written under a wrong clock, so its age is unknown.
+        sql = "DELETE FROM web_cache WHERE asked_at <= ? OR asked_at > ?"
+        self.database.run(sql, _text(now - timedelta(hours=self.hours)), _text(now))
+        sql = "SELECT answer, asked_at FROM web_cache WHERE endpoint = ? AND query = ? AND parameters = ?"
+        for row in self.database.rows(sql, *self._key(query)):
+            with suppress(ValidationError):  # If another version wrote it, treat it as missing.
+                return dataclasses.replace(_ADAPTER.validate_json(row["answer"]), cached_at=row["asked_at"])
+        return None
 
     def put(self, query: str, answer: WebAnswer) -> None:
         """Store an answer, unless the cache is switched off. Raises StoreError."""
-        if not self._hours:
-            return
-        self._database.run(
-            "INSERT OR REPLACE INTO web_cache VALUES (?, ?, ?, ?, ?)",
-            *(self._endpoint, query, self._parameters, _text(self._now()), _ADAPTER.dump_json(answer).decode()),
-        )
+        if self.hours:
+            values = (*self._key(query), _text(self.now()), _ADAPTER.dump_json(answer).decode())
+            self.database.run("INSERT OR REPLACE INTO web_cache VALUES (?, ?, ?, ?, ?)", *values)
 
-    def _delete_old(self) -> None:
-        now = self._now()
-        # An answer from the future was written under a wrong clock, so its age is unknown.
-        sql = "DELETE FROM web_cache WHERE asked_at <= ? OR asked_at > ?"
-        self._database.run(sql, _text(now - timedelta(hours=self._hours)), _text(now))
+    def _key(self, query: str) -> tuple[str, str, str]:
+        return self.endpoint, query, json.dumps(self.parameters, sort_keys=True)
 
 
 def _text(time: datetime) -> str:

@@ -11,7 +11,6 @@ import hashlib
 import os
 import secrets
 import shutil
-import sqlite3
 import tempfile
 import time
 from collections.abc import Iterator
@@ -156,17 +155,6 @@ def read_pieces(file: OriginalFile) -> Iterator[bytes]:
         raise changed_file(file) from error
     if digest.hexdigest() != file.sha256:
         raise changed_file(file)
-
-
-def keep_file(connection: sqlite3.Connection, document_id: int, file: OriginalFile) -> None:
-    """Store the file of a document in the database. Raises UnreadableDocument."""
-    try:
-        connection.execute("INSERT INTO originals VALUES (?, zeroblob(?))", (document_id, file.path.stat().st_size))
-        with connection.blobopen("originals", "data", document_id) as blob:
-            for piece in read_pieces(file):
-                blob.write(piece)
-    except (OSError, ValueError) as error:  # ValueError: the file has grown beyond the size of the blob
-        raise changed_file(file) from error
 
 
 def changed_file(file: OriginalFile) -> UnreadableDocument:

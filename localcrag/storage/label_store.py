@@ -13,21 +13,20 @@ import sqlite3
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from localcrag.privacy.private_folder import flush_to_disk
-from localcrag.records.enums import Origin, ScorerKind
 from localcrag.records.errors import EvaluationError, LabelError, ReportError, StoreError
 from localcrag.records.evaluation_set import DOCUMENTS, QUESTIONS, Question
 from localcrag.runs.labels import Circumstances, Label, LabelKind, LabelledScore, LabelledStrip, Pin
-from localcrag.storage.database import Database
+from localcrag.storage.database import Database, now
 
-_CIRCUMSTANCES = TypeAdapter(Circumstances)
-_QUESTION = TypeAdapter(Question)
+Record = TypeVar("Record")
+_LABEL, _PIN = TypeAdapter(Label), TypeAdapter(Pin)
+_CIRCUMSTANCES, _QUESTION = TypeAdapter(Circumstances), TypeAdapter(Question)
 _COLUMNS = tuple(field.name for field in dataclasses.fields(Label) if field.name != "id")
 
 
@@ -39,13 +38,16 @@ class LabelStore:
 
     def put(self, label: Label) -> Label:
         """Store a label, replacing an earlier one for the same target; return it with its id. Raises StoreError."""
-        names, marks = ", ".join(_COLUMNS), ", ".join("?" * len(_COLUMNS))
+        values = {name: getattr(label, name) for name in _COLUMNS}
+        if label.circumstances:
+            values["circumstances"] = _CIRCUMSTANCES.dump_json(label.circumstances).decode()
+        names, marks = ", ".join(_COLUMNS), ", ".join(f":{name}" for name in _COLUMNS)
         changed = ", ".join(f"{name} = excluded.{name}" for name in _COLUMNS)
         with self._database.transaction() as connection:
             row = connection.execute(
                 f"INSERT INTO labels ({names}) VALUES ({marks}) "  # noqa: S608  our own column names
                 f"ON CONFLICT (run_id, kind, target) DO UPDATE SET {changed} RETURNING id",
-                _values(label),
+                values,
             ).fetchone()
         return dataclasses.replace(label, id=row["id"])
 
@@ -71,7 +73,7 @@ class LabelStore:
             "SELECT * FROM labels WHERE collection = coalesce(?, collection) AND run_id = coalesce(?, run_id) "
             "AND kind = coalesce(?, kind) ORDER BY id"
         )
-        labels = [_label(row) for row in self._database.rows(sql, collection, run_id, kind)]
+        labels = [_read(_LABEL, row, "circumstances") for row in self._database.rows(sql, collection, run_id, kind)]
         return [label for label in labels if document is None or _quotes(label, document)]
 
     def remove(self, ids: Sequence[int]) -> int:
@@ -88,7 +90,7 @@ class PinStore:
 
     def put(self, collection: str, question: Question) -> Pin:
         """Pin a question, replacing an earlier pin of the same run. Raises StoreError."""
-        pin = Pin(question.id, datetime.now(UTC).isoformat(timespec="seconds"), collection, question)
+        pin = Pin(question.id, now(), collection, question)
         values = (pin.run_id, pin.pinned_at, collection, _QUESTION.dump_json(question).decode())
         self._database.run("INSERT OR REPLACE INTO pins VALUES (?, ?, ?, ?)", *values)
         return pin
@@ -99,8 +101,7 @@ class PinStore:
             "SELECT * FROM pins WHERE collection = coalesce(?, collection) AND run_id = coalesce(?, run_id) "
             "ORDER BY rowid"
         )
-        rows = self._database.rows(sql, collection, run_id)
-        return [Pin(**{**dict(row), "question": _read(_QUESTION, row["question"])}) for row in rows]
+        return [_read(_PIN, row, "question") for row in self._database.rows(sql, collection, run_id)]
 
     def remove(self, run_id: str) -> None:
         """Remove the pin of a run. Raises LabelError if there is none, and StoreError."""
@@ -110,33 +111,11 @@ class PinStore:
             )
 
 
-def _values(label: Label) -> tuple[Any, ...]:
-    given = {name: getattr(label, name) for name in _COLUMNS}
-    given["good"] = int(label.good)
-    if label.circumstances:
-        given["circumstances"] = _CIRCUMSTANCES.dump_json(label.circumstances).decode()
-    return tuple(given.values())
-
-
-def _label(row: sqlite3.Row) -> Label:
-    given = dict(row)
-    circumstances = given.pop("circumstances")
-    return Label(
-        **{
-            **given,
-            "kind": LabelKind(given["kind"]),
-            "good": bool(given["good"]),
-            "origin": given["origin"] and Origin(given["origin"]),
-            "scorer_kind": ScorerKind(given["scorer_kind"]),
-            "circumstances": circumstances and _read(_CIRCUMSTANCES, circumstances),
-        }
-    )
-
-
-def _read(adapter: TypeAdapter[Any], written: str) -> Any:
+def _read(adapter: TypeAdapter[Record], row: sqlite3.Row, json_column: str) -> Record:
+    """Return the record of a row, of which one column is JSON or NULL."""
     try:
-        return adapter.validate_json(written)
-    except ValidationError as error:
+        return adapter.validate_python({**row, json_column: json.loads(row[json_column] or "null")})
+    except ValueError as error:
         raise StoreError("A stored label or pin was written by another version and cannot be read.") from error
 
 
@@ -164,7 +143,7 @@ def write_set(folder: Path, lines: Iterable[str], documents: Mapping[str, str]) 
         finally:
             shutil.rmtree(staging, ignore_errors=True)
     except OSError as error:
-        raise _not_written(folder, error) from error
+        raise _write_error(folder, error) from error
 
 
 def write_lines(file: Path, lines: Iterable[str]) -> None:
@@ -178,10 +157,10 @@ def write_lines(file: Path, lines: Iterable[str]) -> None:
     except OSError as error:
         with contextlib.suppress(OSError):
             temporary.unlink(missing_ok=True)
-        raise _not_written(file, error) from error
+        raise _write_error(file, error) from error
 
 
-def _not_written(path: Path, error: OSError) -> ReportError:
+def _write_error(path: Path, error: OSError) -> ReportError:
     return ReportError(f"{path} could not be written: {error.strerror or error}. Choose another place.")
 
 
@@ -206,7 +185,7 @@ class ScoreFile:
                     [LabelledStrip(**strip) for strip in row["strips"]],
                 )
 
-    def of(self, question: str) -> QuestionScores | None:
+    def find(self, question: str) -> QuestionScores | None:
         """Return the stored scores of a question (by its id), or None."""
         return self._known.get(question)
 

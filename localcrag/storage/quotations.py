@@ -37,7 +37,7 @@ class QuotedDocuments:
     phrases: tuple[str, ...]
     others: frozenset[tuple[str, str]] = frozenset()
 
-    def in_text(self, text: str | None) -> bool:
+    def occur_in(self, text: str | None) -> bool:
         """Return whether a text is part of one of the documents, or contains one of the phrases."""
         if not text:
             return False
@@ -48,18 +48,18 @@ class QuotedDocuments:
         """Return whether this is the name of one of the documents."""
         return collection == self.collection and document in self.names
 
-    def in_record(self, collection: str, names: Iterable[object], texts: Iterable[str | None]) -> bool:
+    def occur_in_record(self, collection: str, names: Iterable[object], texts: Iterable[str | None]) -> bool:
         """Return whether one of the names is that of a document, or one of the texts quotes one."""
-        return any(self.is_named(collection, name) for name in names) or any(map(self.in_text, texts))
+        return any(self.is_named(collection, name) for name in names) or any(map(self.occur_in, texts))
 
-    def in_run(self, run: Mapping[str, Any], *, by_name: bool = True) -> bool:
+    def occur_in_run(self, run: Mapping[str, Any], *, by_name: bool = True) -> bool:
         """Return whether a stored run found or quotes text of the documents.
 
         Without `by_name`, only texts are compared, because documents of an evaluation set may have any names.
         """
         return bool(self._passages(run, by_name=by_name)) or self._quotes_outside_passages(run, by_name=by_name)
 
-    def without(self, run: dict[str, Any]) -> dict[str, Any] | None:
+    def redacted_run(self, run: dict[str, Any]) -> dict[str, Any] | None:
         """Return a run without the passages from the documents, or None if its answer cites or quotes them."""
         found = self._passages(run, by_name=True)
         cited = {n for text in (run.get("answer", ""), *_sentence_citations(run)) for n in citations(text)}
@@ -80,7 +80,7 @@ class QuotedDocuments:
             return True
         if by_name and (collection, passage.get("document")) in self.others:
             return self._says_phrase(passage["text"])
-        return self.in_text(passage["text"])
+        return self.occur_in(passage["text"])
 
     def _quotes_outside_passages(self, run: Mapping[str, Any], *, by_name: bool) -> bool:
         """Return whether anything but a run's passages comes from the documents, such as its answer or its sources.
@@ -96,7 +96,7 @@ class QuotedDocuments:
         texts = [*_pieces(run.get("answer", "")), *(one["text"] for one in run.get("strips", ())), *cells]
         remaining = [one["text"] for one in run.get("passages", ())]
         return self._says_phrase(json.dumps(run, ensure_ascii=False)) or any(
-            self.in_text(one) and not any(one.strip() in text for text in remaining) for one in texts
+            self.occur_in(one) and not any(one.strip() in text for text in remaining) for one in texts
         )
 
     def _says_phrase(self, text: str) -> bool:
@@ -189,9 +189,9 @@ def _runs(
         if run.get("history"):
             context_turns[row["id"]] = {(turn["question"], turn["answer"]) for turn in run["history"]}
         repeats = run.get("replays") in quoted or run.get("forced_from") in quoted
-        if not (repeats or quoting.in_run(run)):
+        if not (repeats or quoting.occur_in_run(run)):
             continue
-        if repeats or (rest := quoting.without(run)) is None:
+        if repeats or (rest := quoting.redacted_run(run)) is None:
             quoted.add(row["id"])
         else:
             redacted[row["id"]] = json.dumps(rest, ensure_ascii=False, separators=(",", ":"))
@@ -200,7 +200,9 @@ def _runs(
 
 def _turns(connection: sqlite3.Connection, quoting: QuotedDocuments, runs: set[str]) -> TurnRows:
     rows = connection.execute("SELECT chat_id, number, question, answer, run_id FROM chat_turns").fetchall()
-    return [row for row in rows if row["run_id"] in runs or any(map(quoting.in_text, (row["question"], row["answer"])))]
+    return [
+        row for row in rows if row["run_id"] in runs or any(map(quoting.occur_in, (row["question"], row["answer"])))
+    ]
 
 
 def _settle_chats(connection: sqlite3.Connection, turns: TurnRows, quoting: QuotedDocuments) -> int:
@@ -215,7 +217,7 @@ def _settle_chats(connection: sqlite3.Connection, turns: TurnRows, quoting: Quot
             removed += connection.execute("DELETE FROM chats WHERE id = ?", (chat,)).rowcount
             continue
         title = connection.execute("SELECT title FROM chats WHERE id = ?", (chat,)).fetchone()["title"]
-        if title in lost or quoting.in_text(title):
+        if title in lost or quoting.occur_in(title):
             connection.execute("UPDATE chats SET title = ? WHERE id = ?", (chat_title(first["question"]), chat))
     return removed
 
@@ -227,7 +229,7 @@ def _labels(connection: sqlite3.Connection, quoting: QuotedDocuments, runs: set[
         circumstances = json.loads(row["circumstances"] or "{}")
         names = (row["document"], *circumstances.get("case", {}).get("documents", ()))
         texts = (row["question"], row["text"], row["evidence"], row["circumstances"])
-        if row["run_id"] in runs or quoting.in_record(row["collection"], names, texts):
+        if row["run_id"] in runs or quoting.occur_in_record(row["collection"], names, texts):
             found.add(row["id"])
         elif any(quoting.is_named(row["collection"], name) for name in circumstances.get("documents", ())):
             circumstances["documents"] = [
@@ -243,14 +245,14 @@ def _pins(connection: sqlite3.Connection, quoting: QuotedDocuments, runs: set[st
     for row in connection.execute("SELECT * FROM pins"):
         question = json.loads(row["question"])
         texts = (row["question"], question["question"], *question.get("answers", ()))
-        if row["run_id"] in runs or quoting.in_record(row["collection"], question.get("documents", ()), texts):
+        if row["run_id"] in runs or quoting.occur_in_record(row["collection"], question.get("documents", ()), texts):
             found.add(row["run_id"])
     return found
 
 
 def _web_answers(connection: sqlite3.Connection, quoting: QuotedDocuments) -> set[int]:
     rows = connection.execute("SELECT rowid AS number, query, answer FROM web_cache")
-    return {row["number"] for row in rows if quoting.in_text(row["query"]) or quoting.in_text(row["answer"])}
+    return {row["number"] for row in rows if quoting.occur_in(row["query"]) or quoting.occur_in(row["answer"])}
 
 
 def _remove(connection: sqlite3.Connection, table: str, column: str, keys: Iterable[object]) -> int:

@@ -126,17 +126,9 @@ class RunStore:
 
 def _line(row: sqlite3.Row, counted: list[Any]) -> RunLine:
     question, abstained, uncertain, web_used, steps = counted
-    return RunLine(
-        run_id=row["id"],
-        created_at=row["created_at"],
-        collection=row["collection"],
-        question=question,
-        action=row["action"] and Action(row["action"]),
-        abstained=abstained,
-        uncertain=uncertain,
-        web_used=web_used,
-        steps=tuple(StepCost(step["name"], step["seconds"], step["llm_calls"]) for step in steps),
-    )
+    action, origin = row["action"] and Action(row["action"]), (row["id"], row["created_at"], row["collection"])
+    costs = tuple(StepCost(step["name"], step["seconds"], step["llm_calls"]) for step in steps)
+    return RunLine(*origin, question, action, abstained, web_used, costs, uncertain)
 
 
 def _scored(row: sqlite3.Row, question: str, scorer: str | None, models: dict[str, str]) -> ScoredRun:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -33,7 +33,9 @@ def copy_readable_rows(damaged: Path, new: Path) -> Counter[str]:
         target.execute("BEGIN")
         for table in TABLES:
             columns = [row[1] for row in target.execute(f"PRAGMA table_info({table})")]
-            existing = _columns(read, table)
+            existing: set[str] = set()
+            with suppress(sqlite3.Error):
+                existing = {row[1] for row in read.execute(f"PRAGMA table_info({table})")}
             common = [f'"{name}"' for name in columns if name in existing]
             if common:
                 counts[table] = _copy_table(read, target, table, ", ".join(common))
@@ -50,12 +52,6 @@ def _open_damaged(path: Path) -> sqlite3.Connection:
     return connection
 
 
-def _columns(read: sqlite3.Connection, table: str) -> set[str]:
-    with suppress(sqlite3.Error):
-        return {row[1] for row in read.execute(f"PRAGMA table_info({table})")}
-    return set()
-
-
 def _copy_table(read: sqlite3.Connection, target: sqlite3.Connection, table: str, columns: str) -> int:
     """Copy the readable rows of a table, and return their number."""
     marks = ", ".join("?" * (columns.count(",") + 1))
@@ -69,32 +65,26 @@ def _copy_table(read: sqlite3.Connection, target: sqlite3.Connection, table: str
 
 def _rows(read: sqlite3.Connection, table: str, columns: str) -> Iterator[tuple[object, ...]]:
     whole = f"SELECT {columns} FROM {table}"  # noqa: S608 - as above
-
-    def within(low: int, high: int) -> list[tuple[object, ...]]:
-        return read.execute(f"{whole} WHERE rowid BETWEEN ? AND ?", (low, high)).fetchall()
-
     # Read up to the damage, then by ranges of ids around it. Rows that are read twice are inserted only once.
     with suppress(sqlite3.Error):
         yield from read.execute(whole)
         return
     with suppress(sqlite3.Error):  # The table may have no rowids, or its last row may be unreadable.
         last = read.execute(f"SELECT max(rowid) FROM {table}").fetchone()[0] or 0  # noqa: S608 - as above
-        yield from _readable_range(within, 1, last)
+        yield from _readable_range(read, f"{whole} WHERE rowid BETWEEN ? AND ?", 1, last)
 
 
-def _readable_range(
-    rows: Callable[[int, int], list[tuple[object, ...]]], low: int, high: int
-) -> Iterator[tuple[object, ...]]:
+def _readable_range(read: sqlite3.Connection, sql: str, low: int, high: int) -> Iterator[tuple[object, ...]]:
     """Yield the rows with ids from `low` to `high`, skipping unreadable ones."""
     if low > high:
         return
     try:
-        yield from rows(low, high)
+        yield from read.execute(sql, (low, high)).fetchall()
     except sqlite3.Error:
         if low < high:
             middle = (low + high) // 2
-            yield from _readable_range(rows, low, middle)
-            yield from _readable_range(rows, middle + 1, high)
+            yield from _readable_range(read, sql, low, middle)
+            yield from _readable_range(read, sql, middle + 1, high)
 
 
 def _tidy(target: sqlite3.Connection) -> None:

@@ -103,7 +103,7 @@ def test_a_collection_whose_embedding_anew_was_stopped_is_gone_on_with(
                 chunks=[Chunk(None, 0, len(text), text)], vectors=before.embed([text]),
             )  # fmt: skip
         kept = np.full(SIZE, SIZE**-0.5, dtype=np.float32)
-        chunks.add_new_vectors(database, in_use, {chunks.missing_vectors(database, "default")[0][0][0]: kept})
+        chunks.add_new_vectors(database, in_use, {store.chunk_texts()[0][0]: kept})
         began = time.monotonic()
         with running(data):
             while chunks.interrupted_collections(database):

@@ -330,7 +330,7 @@ def test_while_a_person_thinks_about_a_query_other_chats_are_answered(tmp_path: 
     assert asked.wait(SECONDS)
     assert conversations.ask(store.begin("default").id, "other").job.wait(SECONDS)
     assert waiting.job.running
-    waiting.consent.say("another query")
+    waiting.consent.decide("another query")
     assert waiting.job.wait(SECONDS)
     assert said == ["another query"]
     # And the models are free again.

@@ -103,7 +103,7 @@ def made(folder: Path, case: Case) -> Assembly:
     for number, (name, address) in enumerate(case.collections.items()):
         admin.add_server_collection(
             assembly.database, name, ServerLocation(address, number, MoveState.THERE),
-            embedder=ENGLISH_EMBEDDER, dimension=384, created_at="2026-11-29T00:00:00+00:00",
+            embedder=ENGLISH_EMBEDDER, dimension=384,
         )  # fmt: skip
     for name, mode in case.modes.items():
         assembly.collection_settings.set_web_mode(mode, name)

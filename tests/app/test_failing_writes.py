@@ -75,7 +75,7 @@ def test_a_document_whose_renaming_fails_has_its_old_name(tmp_path: Path) -> Non
 
 def test_tags_that_cannot_be_taken_are_none_given(tmp_path: Path) -> None:
     assembly = opened(tmp_path, "ferry")
-    home = assembly.collections.homes.of("default")
+    home = assembly.collections.homes.locate("default")
     home.tag(["ferry.txt"], ["harbour"], [])
     with assembly.database.transaction() as connection:
         connection.execute("CREATE TRIGGER stuck BEFORE DELETE ON document_tags BEGIN SELECT raise(ABORT, 'no'); END")
@@ -183,7 +183,7 @@ def test_which_embedder_a_collection_has_is_asked_once_for_a_question(tmp_path: 
     assembly = opened(tmp_path, "ferry")
     asked: list[str] = []
     assembly.database._connection.set_trace_callback(asked.append)
-    assembly.collections.opened.of("default")
+    assembly.collections.opened.get("default")
     assembly.database._connection.set_trace_callback(None)
     assert len([sql for sql in asked if "embedder" in sql and "FROM collection_settings" in sql]) == 1
     assembly.close()

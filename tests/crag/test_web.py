@@ -174,7 +174,7 @@ def test_the_page_gives_what_was_said_to_the_thread_that_waits() -> None:
     said: list[str | None] = []
     thread = threading.Thread(target=lambda: said.append(consent("moon")))
     thread.start()
-    consent.say("the moon")
+    consent.decide("the moon")
     thread.join()
     assert said == ["the moon"]
     consent.end()

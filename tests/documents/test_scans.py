@@ -17,13 +17,16 @@ from localcrag.records.enums import IngestStatus
 from localcrag.records.errors import UnreadableDocument
 from localcrag.records.ingest import IngestProgress, IngestResult, Upload
 from localcrag.records.protocols import Vectors
-from localcrag.storage.collections.admin import delete_collection, move_documents, rename_document
-from localcrag.storage.collections.document_store import DocumentStore, ScanStore
+from localcrag.storage.collections.admin import delete_collection, move_documents
+from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.sqlite_collection import SqliteCollection
+from localcrag.storage.collections.stored_collection import Scans
 from localcrag.storage.collections.vector_index import ChunkIndex
 from localcrag.storage.database import Database
 from tests.support import scans
 from tests.support.documents import make_picture
 from tests.support.fakes import FakeEmbedder
+from tests.support.stored_documents import rename_document
 
 SAID = {
     2: "The deposit of the flat is three months' rent.",
@@ -62,7 +65,7 @@ class Shelf:
         self.database = Database(folder / "db.sqlite3")
         self.store = self.of("default")
         self.index = ChunkIndex(self.store, folder / "index")
-        self.scans = ScanStore(self.database, "default")
+        self.scans = Scans(SqliteCollection(self.database, "default", folder))
         self.file = scans.make_scan(folder / "lease.pdf", "Lease of the flat in Quay Street", *(scans.table(),) * 3)
 
     def of(self, collection: str) -> DocumentStore:

@@ -83,7 +83,7 @@ def test_what_reranks_is_not_offered_to_write_where_one_model_runs(
     server = ModelServer(owned_by=owned_by, rerank="documents", score=lambda q, t: overlap(q, t) - 3.0)
     servers = ModelServers(CurrentSettings(load(data_dir=tmp_path)))
     with serving(server) as url:
-        assert [model.name.removeprefix(url) for model in servers.look(url)] == found
+        assert [model.name.removeprefix(url) for model in servers.discover(url)] == found
 
 
 def test_another_computer_is_agreed_to_once_and_the_agreement_can_be_taken_back(tmp_path: Path) -> None:

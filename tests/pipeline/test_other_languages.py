@@ -63,10 +63,10 @@ def test_what_the_document_does_not_answer_is_not_answered(assembly: Assembly) -
 
 def test_the_english_relevance_model_is_calibrated_without_the_cosines_of_another_embedder(assembly: Assembly) -> None:
     assembly.models.use("relevance-v3")
-    beside_another = assembly.calibrations.own
+    beside_another = assembly.calibrations.default
     assert beside_another.fitted
     assert beside_another.passage.cosine == 0
     assert assembly.models.scorer.calibration == beside_another
     assembly.models.use("all-minilm-l6-v2")
-    assert assembly.models.scorer.calibration == assembly.calibrations.own != beside_another
-    assert assembly.calibrations.own.passage.cosine > 0
+    assert assembly.models.scorer.calibration == assembly.calibrations.default != beside_another
+    assert assembly.calibrations.default.passage.cosine > 0

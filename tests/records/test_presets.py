@@ -11,7 +11,7 @@ from localcrag.records.enums import Policy, Preset, Strictness, WebMode
 from localcrag.records.passages import Thresholds
 from localcrag.records.thresholds import PRESETS, REFERENCE, shift_thresholds
 from localcrag.settings import load, save
-from localcrag.storage.collections.queries import preset_of, set_preset, set_web_mode, web_mode_of
+from localcrag.storage.collections.queries import choose, preset_of, web_mode_of
 from localcrag.storage.database import Database
 
 OWN = Thresholds(upper=0.36, lower=0.05, strip=0.27)
@@ -81,13 +81,13 @@ def test_what_is_taken_back_is_open_for_a_preset_again(tmp_path: Path) -> None:
 def test_a_collection_keeps_its_preset(tmp_path: Path) -> None:
     database = Database(tmp_path / "a.sqlite3")
     assert preset_of(database, "mine") is None
-    set_preset(database, "mine", Preset.LEGAL)
-    set_preset(database, "mine", Preset.NEWS)
+    choose(database, "mine", preset=Preset.LEGAL)
+    choose(database, "mine", preset=Preset.NEWS)
     database.close()
     again = Database(tmp_path / "a.sqlite3")
     assert preset_of(again, "mine") is Preset.NEWS
     assert preset_of(again, "other") is None
-    set_preset(again, "mine", None)
+    choose(again, "mine", preset=None)
     assert preset_of(again, "mine") is None
     with again.transaction() as connection:
         connection.execute("UPDATE collection_settings SET preset = 'of a later version'")
@@ -115,11 +115,11 @@ def test_whose_web_mode_holds(
 def test_a_collection_keeps_its_web_mode_beside_its_preset(tmp_path: Path) -> None:
     database = Database(tmp_path / "a.sqlite3")
     assert web_mode_of(database, "mine") is None
-    set_preset(database, "mine", Preset.LEGAL)
+    choose(database, "mine", preset=Preset.LEGAL)
     assert web_mode_of(database, "mine") is None
-    set_web_mode(database, "mine", WebMode.ALWAYS)
+    choose(database, "mine", web=WebMode.ALWAYS)
     assert (preset_of(database, "mine"), web_mode_of(database, "mine")) == (Preset.LEGAL, WebMode.ALWAYS)
-    set_web_mode(database, "mine", None)
+    choose(database, "mine", web=None)
     assert (preset_of(database, "mine"), web_mode_of(database, "mine")) == (Preset.LEGAL, None)
     with database.transaction() as connection:
         connection.execute("UPDATE collection_settings SET web = 'of a later version'")

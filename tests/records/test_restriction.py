@@ -18,13 +18,13 @@ from localcrag.runs import replay
 from localcrag.runs.recording import Recording, describe_scope
 from localcrag.settings import load
 from localcrag.storage.chat_store import ChatStore
-from localcrag.storage.collections import queries
-from localcrag.storage.collections.admin import move_documents, rename_document
+from localcrag.storage.collections.admin import move_documents
 from localcrag.storage.collections.document_store import DocumentStore
-from localcrag.storage.collections.queries import documents_of
+from localcrag.storage.collections.sqlite_collection import SqliteCollection
 from localcrag.storage.database import Database
 from tests.support.desk import Desk
 from tests.support.fakes import FakeEmbedder
+from tests.support.stored_documents import documents_of, rename_document
 
 EMBEDDER = FakeEmbedder()
 PDF, TEXT = "application/pdf", "text/plain"
@@ -106,6 +106,10 @@ def put(database: Database, name: str, collection: str = "c") -> DocumentStore:
     return store
 
 
+def home(database: Database) -> SqliteCollection:
+    return SqliteCollection(database, "c", Path())
+
+
 def tags(database: Database, collection: str = "c") -> dict[str, tuple[str, ...]]:
     return {one.name: one.tags for one in documents_of(database, collection)}
 
@@ -113,21 +117,21 @@ def tags(database: Database, collection: str = "c") -> dict[str, tuple[str, ...]
 def test_tags_stay_with_a_document_and_those_of_a_folder_come_to_what_is_added_there(database: Database) -> None:
     store = put(database, "house/a.txt")
     put(database, "b.txt")
-    queries.change_tags(database, "c", ["house/a.txt", "b.txt"], add=["  #read   me ", "tax"], remove=[])
-    queries.change_tags(database, "c", ["house/"], add=["home"], remove=[])
+    home(database).tag(["house/a.txt", "b.txt"], ["  #read   me ", "tax"], [])
+    home(database).tag(["house/"], ["home"], [])
     put(database, "house/attic/new.txt")
     put(database, "house/a.txt")
     assert tags(database) == {
         "b.txt": ("read me", "tax"), "house/a.txt": ("home", "read me", "tax"), "house/attic/new.txt": ("home",)
     }  # fmt: skip
-    assert queries.folder_tags(database, "c") == {"house": ["home"]}
+    assert home(database).folder_tags() == {"house": ["home"]}
     assert store.find("house/a.txt") == documents_of(database, "c")[1]
     rename_document(database, "c", "house/a.txt", "moved.txt")
     put(database, "x.txt", "other")
     move_documents(database, ["moved.txt"], "c", "other")
     assert tags(database, "other") == {"moved.txt": ("read me", "tax"), "x.txt": ()}
-    queries.change_tags(database, "c", ["b.txt"], add=[], remove=["TAX", "never"])
-    queries.change_tags(database, "c", ["house/"], add=[], remove=["home"])
+    home(database).tag(["b.txt"], [], ["TAX", "never"])
+    home(database).tag(["house/"], [], ["home"])
     assert tags(database) == {"b.txt": ("read me",), "house/attic/new.txt": ()}
     store.delete("b.txt")
     assert [row["tag"] for row in database.rows("SELECT tag FROM document_tags")] == ["read me", "tax"]
@@ -137,10 +141,10 @@ def test_tags_that_are_none_and_places_that_there_are_not_are_refused_and_nothin
     put(database, "a.txt")
     for word in ("", " # ", "a,b", "a*", "x" * 51):
         with pytest.raises(NameRefused):
-            queries.change_tags(database, "c", ["a.txt"], add=["fine", word], remove=[])
+            home(database).tag(["a.txt"], ["fine", word], [])
     for name in ("a.txtx", "house/", "a.txt/"):
         with pytest.raises(UnknownDocument):
-            queries.change_tags(database, "c", ["a.txt", name], add=["fine"], remove=[])
+            home(database).tag(["a.txt", name], ["fine"], [])
     assert tags(database) == {"a.txt": ()}
 
 

@@ -84,7 +84,7 @@ def assembly(tmp_path: Path) -> Assembly:
 
 def store(assembly: Assembly) -> Logistic:
     """Keep runs of all kinds; two of them are of questions that can be compared."""
-    own = assembly.calibrations.own.passage
+    own = assembly.calibrations.default.passage
     runs = [
         scored_run(1, [0.1], own, question="Asked twice?"),
         scored_run(2, [0.2, 0.6], own, question="asked TWICE?"),
@@ -104,7 +104,7 @@ def store(assembly: Assembly) -> Logistic:
 def test_stored_runs_count_once_by_their_local_passages_and_others_are_left_out(assembly: Assembly) -> None:
     store(assembly)
     found = assembly.past_questions.explore(upper=0.65)
-    own = assembly.calibrations.own.thresholds
+    own = assembly.calibrations.default.thresholds
     assert (found.now.upper, found.now.lower) == (own.upper, own.lower)
     assert found.questions == 2
     assert found.left_out == {
@@ -122,7 +122,7 @@ def test_another_calibration_counts_from_the_stored_logits(assembly: Assembly) -
     own = store(assembly)
     # One more in the log-odds: a run that was at 0.6 is at 0.6 / (0.6 + 0.4 / e).
     shifted = dataclasses.replace(
-        assembly.calibrations.own,
+        assembly.calibrations.default,
         passage=dataclasses.replace(own, bias=own.bias + 1),
         thresholds=UNCALIBRATED.thresholds,
     )
@@ -150,7 +150,7 @@ def test_a_preset_and_thresholds_set_by_hand_are_what_is_in_force(assembly: Asse
     store(assembly)
     assembly.collection_settings.set_preset(Preset.STRICT)
     assert assembly.past_questions.explore().now.policy is Policy.COUNT
-    assert assembly.past_questions.explore().now.upper > assembly.calibrations.own.thresholds.upper
+    assert assembly.past_questions.explore().now.upper > assembly.calibrations.default.thresholds.upper
     assembly.change(upper=0.61, lower=0.2)
     found = assembly.past_questions.explore(policy=Policy.MAX)
     assert (found.now.upper, found.now.lower, found.then.policy) == (0.61, 0.2, Policy.MAX)
@@ -165,7 +165,7 @@ def test_a_run_that_is_stored_meanwhile_counts(assembly: Assembly) -> None:
 
 def test_thresholds_out_of_order_are_refused(assembly: Assembly) -> None:
     with pytest.raises(
-        SettingsError, match=rf"lower \(0.5\) and upper \({assembly.calibrations.own.thresholds.upper:g}\)"
+        SettingsError, match=rf"lower \(0.5\) and upper \({assembly.calibrations.default.thresholds.upper:g}\)"
     ):
         assembly.past_questions.explore(lower=0.5)
 

@@ -17,7 +17,6 @@ from localcrag.app.health import CheckState, repair
 from localcrag.app.storage import Storage
 from localcrag.settings import load
 from localcrag.storage.collections.document_store import DocumentStore
-from localcrag.storage.collections.queries import documents_of
 from localcrag.storage.database import Database
 from localcrag.storage.salvage import rebuild_full_text
 from localcrag.storage.schema import SCHEMA_VERSION
@@ -26,6 +25,7 @@ from tests.support.command_line import as_json, localcrag
 from tests.support.engines import needs_hnswlib
 from tests.support.filled_folders import EMBEDDER, NAME, filled
 from tests.support.first_start import started_before
+from tests.support.stored_documents import documents_of
 
 pytestmark = pytest.mark.process
 

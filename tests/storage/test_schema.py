@@ -41,10 +41,14 @@ def version_of(path: Path) -> int:
         return int(database.execute("PRAGMA user_version").fetchone()[0])
 
 
-def test_the_schema_of_0_1_0_is_the_one_that_was_frozen() -> None:
-    assert SCHEMA.lstrip() == FIRST.read_text("utf-8"), (
-        "Until 0.1.0 is released, copy a change of SCHEMA to this file. From then on neither changes: add a step."
-    )
+def test_the_schema_of_0_1_0_is_the_one_that_was_frozen(tmp_path: Path) -> None:
+    database_of_0_1_0(tmp_path / "frozen.sqlite3", "")
+    with closing(sqlite3.connect(":memory:")) as database:
+        for statement in SCHEMA:
+            database.execute(statement)
+        assert tables_of(database) == tables_in(tmp_path / "frozen.sqlite3"), (
+            f"Until 0.1.0 is released, copy a change of SCHEMA to {FIRST}. From then on neither changes: add a step."
+        )
 
 
 def test_a_database_of_0_1_0_gets_the_tables_of_a_new_one_and_keeps_its_content(tmp_path: Path) -> None:
@@ -64,7 +68,7 @@ def test_a_database_of_0_1_0_gets_the_tables_of_a_new_one_and_keeps_its_content(
 def test_a_step_brings_an_older_database_up_to_date_once(tmp_path: Path) -> None:
     path, steps = (
         tmp_path / "db.sqlite3",
-        (*MIGRATIONS, "ALTER TABLE runs ADD COLUMN note TEXT;\nCREATE TABLE more (x);\n"),
+        (*MIGRATIONS, ("ALTER TABLE runs ADD COLUMN note TEXT", "CREATE TABLE more (x)")),
     )
     database_of_0_1_0(path, CONTENT)
     for _ in range(2):
@@ -75,7 +79,7 @@ def test_a_step_brings_an_older_database_up_to_date_once(tmp_path: Path) -> None
 
 
 def test_a_step_that_fails_leaves_the_database_as_it_was(tmp_path: Path) -> None:
-    path, steps = tmp_path / "db.sqlite3", (*MIGRATIONS, "CREATE TABLE more (x);\nALTER TABLE missing ADD COLUMN y;\n")
+    path, steps = tmp_path / "db.sqlite3", (*MIGRATIONS, ("CREATE TABLE more (x)", "ALTER TABLE missing ADD COLUMN y"))
     database_of_0_1_0(path, CONTENT)
     before = tables_in(path)
     with pytest.raises(StoreError, match="no such table: missing"):

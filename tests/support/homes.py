@@ -14,8 +14,7 @@ from localcrag.storage.postgres import schema
 from localcrag.storage.postgres.address import parse_postgres
 from localcrag.storage.postgres.collection import PostgresCollection
 from localcrag.storage.postgres.connection import PostgresDatabase
-from localcrag.storage.postgres.document_store import PostgresStore
-from localcrag.storage.postgres.search import PgVectorIndex
+from localcrag.storage.postgres.search import PgVectorIndex, PostgresStore
 from localcrag.storage.protocol import CollectionBackend, Store
 from tests.support.fakes import FakeEmbedder
 from tests.support.postgres import opened

@@ -19,7 +19,7 @@ from localcrag.records.errors import StoreError
 from localcrag.storage.postgres import schema
 from localcrag.storage.postgres.address import PORT, parse_postgres
 from localcrag.storage.postgres.connection import PostgresDatabase
-from localcrag.storage.postgres.document_store import PostgresStore
+from localcrag.storage.postgres.search import PostgresStore
 
 USER = "postgres"
 

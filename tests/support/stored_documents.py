@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from localcrag.records.documents import Chunk
+from localcrag.records.documents import Chunk, Document
 from localcrag.storage.collections.document_store import DocumentStore
+from localcrag.storage.collections.sqlite_collection import SqliteCollection
 from localcrag.storage.database import Database
 
 
@@ -22,3 +23,13 @@ def put(folder: Path, collection: str, **documents: str) -> None:
             chunks=[Chunk(None, 0, len(text), text)], vectors=np.full((1, 384), 384**-0.5, dtype=np.float32),
         )  # fmt: skip
     database.close()
+
+
+def documents_of(database: Database, collection: str) -> list[Document]:
+    """Return a collection's documents; an empty list if there is no such collection."""
+    return SqliteCollection(database, collection, Path()).documents()
+
+
+def rename_document(database: Database, collection: str, old: str, new: str) -> None:
+    """Rename a document of a collection."""
+    SqliteCollection(database, collection, Path()).rename_document(old, new)

@@ -29,7 +29,7 @@ def document_aliases(database: Database, collection: str, documents: Sequence[st
     wanted = None
     if len(documents) <= MAX_LOOKUPS:
         wanted = {file for name in documents for file in (name, *parent_folders(name))}
-    also = FolderStore(database).also(collection, wanted)
+    also = FolderStore(database).aliases(collection, wanted)
     found = {}
     for name in documents if also else ():
         files = (name, *parent_folders(name))
@@ -58,14 +58,14 @@ class DocumentNames:
     def __init__(self, settings: CurrentSettings, database: Database, homes: CollectionLocator) -> None:
         self._settings, self._database, self._locator = settings, database, homes
 
-    def meant(self, names: Sequence[str], collection: str | None = None) -> list[ResolvedName]:
+    def resolve(self, names: Sequence[str], collection: str | None = None) -> list[ResolvedName]:
         """Return the documents with these names, each once; unknown names are returned unchanged.
 
         A document's own name takes precedence over the aliases of others. Raises StoreError.
         """
         name = self._settings.collection(collection)
-        home = self._locator.of(name)
-        own = home.names.there(names)
+        home = self._locator.locate(name)
+        own = home.existing(names)
         others = self._file_aliases(home, [one for one in names if one not in own])
         also = document_aliases(self._database, name, sorted({*own, *others}))
         documents_by_alias = {other: document for document, others in also.items() for other in others}
@@ -78,13 +78,13 @@ class DocumentNames:
             return [one.name for one in home.documents()]
         files = [(name, file) for name in names for file in (name, *parent_folders(name))]
         holders = FolderStore(self._database).holders(home.name, dict.fromkeys(file for _, file in files))
-        return home.names.there(
+        return home.existing(
             document + name.removeprefix(file) for name, file in files for document in holders.get(file, ())
         )
 
-    def own(self, names: Sequence[str], collection: str | None = None) -> list[str]:
-        """Return the documents' own names for these names; see `meant`. Raises StoreError."""
-        return [one.name for one in self.meant(names, collection)]
+    def own_names(self, names: Sequence[str], collection: str | None = None) -> list[str]:
+        """Return the documents' own names for these names; see `resolve`. Raises StoreError."""
+        return [one.name for one in self.resolve(names, collection)]
 
 
 class Tags:
@@ -98,11 +98,11 @@ class Tags:
     ) -> None:
         """Add and remove tags of documents, by any of their names, or of folders, whose names end with "/".
 
-        See localcrag.storage.collections.queries.change_tags.
+        See localcrag.storage.collections.stored_collection.StoredCollection.tag.
         """
-        own = self._named.own(names, collection)
-        self._locator.of(self._settings.collection(collection)).tag(own, put, take)
+        own = self._named.own_names(names, collection)
+        self._locator.locate(self._settings.collection(collection)).tag(own, put, take)
 
-    def by_folder(self, collection: str | None = None) -> dict[str, list[str]]:
+    def folder_tags(self, collection: str | None = None) -> dict[str, list[str]]:
         """Return the tags of a collection's folders, which apply to everything in them."""
-        return self._locator.of(self._settings.collection(collection)).folder_tags()
+        return self._locator.locate(self._settings.collection(collection)).folder_tags()

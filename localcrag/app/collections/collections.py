@@ -81,8 +81,8 @@ class Collections:
         self.homes = CollectionLocator(settings, database)
         self.embedders = CollectionEmbedders(settings, database, models, self.homes)
         self.opened = OpenCollections(self.homes, self.embedders, made)
-        self.named = DocumentNames(settings, database, self.homes)
-        self.tags = Tags(settings, self.homes, self.named)
+        self.document_names = DocumentNames(settings, database, self.homes)
+        self.tags = Tags(settings, self.homes, self.document_names)
         self.moving = CollectionMover(self.homes, database, self.opened.forget)
         self._readers, self._adding, self._recogniser = ReaderProcesses(), ReaderProcesses(gently=True), Recogniser()
 
@@ -122,7 +122,7 @@ class Collections:
     def delete(self, name: str) -> None:
         """Remove a collection and its documents, wherever it is stored. Raises UnknownCollection and StoreError."""
         # Get the index before the deletion: asking for the index of a missing collection would create it again.
-        home, index = self.homes.of(name), self.index(name)
+        home, index = self.homes.locate(name), self.index(name)
         home.delete()
         if home.server:
             # This database still has the collection's name and its location.
@@ -133,7 +133,7 @@ class Collections:
     def documents(self, collection: str | None = None) -> list[Document]:
         """Return the documents of a collection, sorted by name. Loads no model."""
         name = self._settings.collection(collection)
-        return with_aliases(self._database, name, self.homes.of(name).documents())
+        return with_aliases(self._database, name, self.homes.locate(name).documents())
 
     def mostly_foreign(self, documents: Sequence[Document]) -> bool:
         """Return whether most documents are not in English although the English-only embedding model is in use.
@@ -171,8 +171,8 @@ class Collections:
     ) -> Generator[IngestEvent, None, None]:
         """Add files to a collection; see localcrag.documents.ingest. Reports the file count while models load."""
         name = self._settings.collection(collection)
-        yield from model_loading_progress(lambda: self.embedders.of(name), uploads)
-        opened = self.opened.of(name)
+        yield from model_loading_progress(lambda: self.embedders.get(name), uploads)
+        opened = self.opened.get(name)
         at_once = workers(self._settings.now.workers)
         readers = self._adding.shared(at_once)
         yield from ingest(
@@ -190,7 +190,7 @@ class Collections:
             index=self.opened.following(name),
             workers=at_once,
             abandon=readers.abandon,
-            transaction=self._home(collection).together,
+            transaction=self._home(collection).transaction,
         )
 
     def scanned(self) -> list[str]:
@@ -200,26 +200,26 @@ class Collections:
         return self.homes.has_pages_to_recognise(self.embedders.is_there)
 
     def read_scans(
-        self, collection: str | None = None, *, go_on: Callable[[], None] = lambda: None, again: bool = False
+        self, collection: str | None = None, *, checkpoint: Callable[[], None] = lambda: None, again: bool = False
     ) -> Generator[IngestEvent, None, None]:
         """Recognise the text of waiting pages; with `again`, also of pages that could not be read before.
 
-        `go_on` is called every few lines: it may block, and its exceptions end the work; pages that were already read
-        stay. See localcrag.documents.scans. Raises UnknownCollection.
+        `checkpoint` is called every few lines: it may block, and its exceptions end the work; pages that were already
+        read stay. See localcrag.documents.scans. Raises UnknownCollection.
         """
         name = self._settings.collection(collection)
         queries.require_collection(self._database, name)
-        shelf = self.homes.of(name).scans()
+        shelf = self.homes.locate(name).scans()
         if again:
             shelf.retry_failed()
-        opened = self.opened.of(name)
+        opened = self.opened.get(name)
         at_once = page_workers(self._settings.now.workers)
         readers, recogniser = self._adding.shared(at_once), self._recogniser.shared(at_once)
         threads = max(1, (self._settings.now.threads or cores()) // at_once)
 
         def read_page(original: bytes, document: Document, page: int) -> ScannedPage:
             picture = readers.picture(original, document.name, page, dpi=SCAN_DPI)
-            return recogniser.read(picture.png, place_name(document.name, page), threads=threads, checkpoint=go_on)
+            return recogniser.read(picture.png, place_name(document.name, page), threads=threads, checkpoint=checkpoint)
 
         def abandon() -> None:
             readers.abandon()
@@ -261,11 +261,11 @@ class Collections:
     def rename_document(self, old: str, new: str, collection: str | None = None) -> None:
         """Rename a document. Raises NameRefused, UnknownDocument and StoreError."""
         name = self._settings.collection(collection)
-        home = self.homes.of(name)
+        home = self.homes.locate(name)
         # A server's database cannot take part in a local transaction.
         with nullcontext() if home.server else self._database.transaction():
             home.rename_document(old, new)
-            FolderStore(self._database).renamed(name, {old: admin.normalised_name(new, "document")})
+            FolderStore(self._database).rename_documents(name, {old: admin.normalised_name(new, "document")})
 
     def move_documents(self, names: Sequence[str], origin: str, target: str) -> None:
         """Move documents into another collection, created if needed. Raises the errors of admin.move_documents.
@@ -273,7 +273,7 @@ class Collections:
         If one of the two is on a server and the move is interrupted, the same call finishes it.
         """
         self.store(target)
-        homes = self.homes.of(origin), self.homes.of(target)
+        homes = self.homes.locate(origin), self.homes.locate(target)
         if any(home.server for home in homes):
             move_documents(names, *homes)
         else:
@@ -303,7 +303,7 @@ class Collections:
 
     def index(self, collection: str | None = None) -> Index:
         """Return the vector index of a collection."""
-        return self.opened.of(self._settings.collection(collection)).index
+        return self.opened.get(self._settings.collection(collection)).index
 
     def close(self) -> None:
         """End the reader processes and close the connections to servers."""
@@ -313,4 +313,4 @@ class Collections:
         self.homes.close()
 
     def _home(self, collection: str | None) -> CollectionBackend:
-        return self.homes.of(self._settings.collection(collection))
+        return self.homes.locate(self._settings.collection(collection))

@@ -10,20 +10,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from localcrag.app.collections.collections import Collections
-from localcrag.app.collections.locator import TransferProgress, existing_documents
+from localcrag.app.collections.locator import TransferProgress, existing_documents, save_and_compare
 from localcrag.app.shared_state import LazyCache
 from localcrag.records.documents import StoredChunk, StoredDocument
-from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import NameRefused
 from localcrag.storage.collections import admin, full_text, queries
 from localcrag.storage.collections.collection_file import (
-    AboutCollection,
+    CollectionDescription,
     CollectionReader,
     CollectionWriter,
     hidden_collection,
     refresh_import_lock,
 )
-from localcrag.storage.database import Database, now
+from localcrag.storage.database import Database
 from localcrag.storage.protocol import CollectionBackend
 from localcrag.text.titles import passage_context, title_from_name
 
@@ -68,12 +67,12 @@ class CollectionCopies:
         before its turn is not copied. Raises UnknownCollection, NameRefused and StoreError.
         """
         queries.require_collection(self._database, name)
-        source = self._collections.homes.of(name)
+        source = self._collections.homes.locate(name)
         embedder, dimension = source.embedder()
         names = [one.name for one in source.documents()]
         new = self._free(new)
         yield TransferProgress(0, len(names))
-        with hidden_collection(self._database, embedder=embedder, dimension=dimension, created_at=now()) as hidden:
+        with hidden_collection(self._database, embedder=embedder, dimension=dimension) as hidden:
             for done in self._put(existing_documents(source, names), hidden):
                 yield TransferProgress(done, len(names))
             with self._database.transaction() as connection:
@@ -96,18 +95,17 @@ class CollectionCopies:
             queries.require_collection(self._database, name)
         if origin == target:
             raise NameRefused(f"“{origin}” cannot be merged into itself. Choose two different collections.")
-        source, into = self._collections.homes.of(origin), self._collections.homes.of(target)
+        source, into = self._collections.homes.locate(origin), self._collections.homes.locate(target)
         if source.embedder() != into.embedder():
             raise admin.embedders_differ(origin, source.embedder()[0], target, into.embedder()[0])
         if source.server or into.server:
             merged = _merge_by_copies(source, into)
-            with self._database.transaction() as connection:
-                admin.reassign_history(connection, origin, target)
+            admin.reassign_history(self._database, origin, target)
             self._collections.delete(origin)
         else:
-            with self._database.transaction() as connection:
+            with self._database.transaction():
                 merged = self._merge_here(source, into)
-                admin.reassign_history(connection, origin, target)
+                admin.reassign_history(self._database, origin, target)
                 admin.delete_collection(self._database, origin)
         self._made.drop("store", "index")
         full_text.overwrite_deleted_words(self._database)
@@ -119,7 +117,7 @@ class CollectionCopies:
             into.tag([name], source.stored(name).tags, ())
         source.remove(same)
         for old, new in renamed.items():
-            admin.rename_document(self._database, source.name, old, new)
+            source.rename_document(old, new)
         names = [one.name for one in source.documents()]
         admin.move_documents(self._database, names, source.name, into.name)
         into.put_folder_tags(_merged_tags(source.folder_tags(), into.folder_tags()))
@@ -131,7 +129,7 @@ class CollectionCopies:
         Raises UnknownCollection and StoreError, also if the file exists.
         """
         queries.require_collection(self._database, name)
-        home = self._collections.homes.of(name)
+        home = self._collections.homes.locate(name)
         names = [one.name for one in home.documents()]
         yield TransferProgress(0, len(names))
         with closing(CollectionWriter(file)) as writer:
@@ -141,7 +139,7 @@ class CollectionCopies:
             embedder, dimension = home.embedder()
             preset = queries.preset_of(self._database, name)
             web = queries.web_mode_of(self._database, name)
-            about = AboutCollection(name, embedder, dimension, len(names), preset, web, home.folder_tags())
+            about = CollectionDescription(name, embedder, dimension, len(names), preset, web, home.folder_tags())
             writer.finish(about)
         CollectionReader(file).close()
 
@@ -157,11 +155,9 @@ class CollectionCopies:
         """
         with closing(CollectionReader(file)) as reader:
             about = reader.about
-            wanted = self._name_of(about, name, extra=extra)
+            wanted = self._import_name(about, name, extra=extra)
             yield wanted, TransferProgress(0, about.documents)
-            with hidden_collection(
-                self._database, embedder=about.embedder, dimension=about.dimension, created_at=now()
-            ) as hidden:
+            with hidden_collection(self._database, embedder=about.embedder, dimension=about.dimension) as hidden:
                 for done in self._put(reader.documents(), hidden):
                     yield wanted, TransferProgress(done, about.documents)
                 # The name is checked again at the end: others may have taken it during the import.
@@ -186,27 +182,23 @@ class CollectionCopies:
             yield done
             time.sleep(PAUSE_SECONDS)
 
-    def _name_of(self, about: AboutCollection, name: str | None, *, extra: bool) -> str:
+    def _import_name(self, about: CollectionDescription, name: str | None, *, extra: bool) -> str:
         """Return the name for the imported collection. Raises NameRefused if it is taken."""
         return self._free_name(about.name) if extra else self._free(name or about.name)
 
     def _free(self, name: str) -> str:
         """Return the name for a new collection, normalised. Raises NameRefused if it is taken."""
         wanted = admin.normalised_name(name, "collection")
-        with self._database.transaction() as connection:
-            admin.require_unused_name(connection, wanted)
+        admin.require_unused_name(self._database, wanted)
         return wanted
 
-    def _show(self, hidden: str, about: AboutCollection, name: str | None, *, extra: bool) -> str:
+    def _show(self, hidden: str, about: CollectionDescription, name: str | None, *, extra: bool) -> str:
         """Publish a complete collection with the settings from its file; return its name. Raises NameRefused."""
         with self._database.transaction():
-            new = self._name_of(about, name, extra=extra)
+            new = self._import_name(about, name, extra=extra)
             admin.rename_collection(self._database, hidden, new)
             self._collections.homes.local(new).put_folder_tags(about.folder_tags)
-            if about.preset:
-                queries.set_preset(self._database, new, Preset(about.preset))
-            if about.web:
-                queries.set_web_mode(self._database, new, WebMode(about.web))
+            queries.choose(self._database, new, preset=about.preset, web=about.web)
         return new
 
     def _free_name(self, name: str) -> str:
@@ -223,11 +215,7 @@ def _merge_by_copies(source: CollectionBackend, into: CollectionBackend) -> Merg
         if name in same:
             into.tag([name], source.stored(name).tags, ())
             continue
-        document = _renamed(source.stored(name), renamed.get(name, name))
-        into.save_document(document)
-        if into.stored(document.name) != into.as_stored(document):
-            into.remove([document.name])
-            raise NameRefused(f"The copy of “{name}” differs from the original. Nothing was removed. Merge again.")
+        save_and_compare(_renamed(source.stored(name), renamed.get(name, name)), into)
     into.put_folder_tags(_merged_tags(source.folder_tags(), into.folder_tags()))
     return Merged(len(names) - len(same), tuple(renamed.items()), tuple(same))
 

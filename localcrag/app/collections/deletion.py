@@ -30,7 +30,6 @@ from localcrag.records.documents import (
     ResidueReport,
     ResidueSignature,
     ScannedPage,
-    StoredChunk,
     StoredDocument,
 )
 from localcrag.records.errors import StoreError, UnknownDocument
@@ -115,15 +114,14 @@ class DocumentFingerprints:
     """The documents to erase, including attachments, and everything to recognise them by.
 
     `asked` are the requested documents that exist, `names` adds their attachments. `copies` are documents with the same
-    content in other collections or under other names.
+    content in other collections or under other names. The `marks` are searched for in all files.
     """
 
     asked: tuple[str, ...]
     names: tuple[str, ...]
     texts: tuple[str, ...]
     phrases: tuple[str, ...]
-    pieces: tuple[bytes, ...]
-    vectors: tuple[bytes, ...]
+    marks: tuple[ResidueSignature, ...]
     copies: tuple[tuple[str, str], ...]
 
 
@@ -149,22 +147,26 @@ def fingerprint_documents(
         names=chosen,
         texts=texts,
         phrases=distinctive,
-        pieces=tuple(piece for one in documents for piece in _pieces(database, one, own)),
-        vectors=tuple(chunk.vector for one in documents for chunk in _distinctive_chunks(one, distinctive)),
+        marks=tuple(_residue_signatures(database, documents, distinctive, own)),
         copies=tuple(copy for one in documents for copy in _copies(database, one, own)),
     )
 
 
-def residue_signatures(looked: DocumentFingerprints) -> list[ResidueSignature]:
-    """Return the residue signatures of the documents, which are searched for in all files."""
-    marks = [ResidueSignature(f"“{shorten(phrase, 60)}”", encoded_forms(phrase)) for phrase in looked.phrases]
-    marks += [ResidueSignature("a piece of its file", (piece,)) for piece in looked.pieces]
-    for vector in looked.vectors:
-        # Take a piece from the middle of the vector, aligned to a 4-byte float, and the code of the vector index.
-        middle = len(vector) // 2 // 4 * 4
-        code = quantised(np.frombuffer(vector, "<f4")[None])[0].tobytes()
-        marks.append(ResidueSignature("a vector of its text", (vector[middle : middle + VECTOR_BYTES], code)))
-    return marks
+def _residue_signatures(
+    database: Database, documents: Sequence[StoredDocument], distinctive: Sequence[str], own: Documents
+) -> Iterator[ResidueSignature]:
+    """Yield the residue signatures of the documents; `distinctive` are phrases that no other document contains."""
+    for phrase in distinctive:
+        yield ResidueSignature(f"“{shorten(phrase, 60)}”", encoded_forms(phrase))
+    for piece in (piece for one in documents for piece in _pieces(database, one, own)):
+        yield ResidueSignature("a piece of its file", (piece,))
+    for one in documents:
+        chunks = [chunk for chunk in one.chunks if any(phrase in chunk.chunk.text for phrase in distinctive)]
+        for vector in (chunk.vector for chunk in chunks[:VECTOR_COUNT]):
+            # Take a piece from the middle of the vector, aligned to a 4-byte float, and the code of the vector index.
+            middle = len(vector) // 2 // 4 * 4
+            code = quantised(np.frombuffer(vector, "<f4")[None])[0].tobytes()
+            yield ResidueSignature("a vector of its text", (vector[middle : middle + VECTOR_BYTES], code))
 
 
 def _recognised_texts(document: StoredDocument) -> Iterator[str]:
@@ -203,11 +205,6 @@ def _other_documents(database: Database, own: Documents) -> dict[int, tuple[str,
     return {number: document for number, document in found.items() if document not in own}
 
 
-def _distinctive_chunks(document: StoredDocument, distinctive: Sequence[str]) -> list[StoredChunk]:
-    """Return a few chunks of a document that contain a phrase of `distinctive`, which no other document contains."""
-    return [chunk for chunk in document.chunks if any(one in chunk.chunk.text for one in distinctive)][:VECTOR_COUNT]
-
-
 def _copies(database: Database, document: StoredDocument, own: Documents) -> list[tuple[str, str]]:
     """Return the other documents on this computer with the same content, by name and collection."""
     rows = database.rows(
@@ -243,11 +240,11 @@ class SecureDeletion(PeriodicTask):
     ) -> None:
         """Prepare the thread; it pauses while `asked` is true and waits while `working` is. `clock` returns seconds."""
         self._database, self._asked, self._working, self._clock = database, asked, working, clock
-        super().__init__(self.look, CHECK_SECONDS, "overwriting")
+        super().__init__(self.overwrite_if_due, CHECK_SECONDS, "overwriting")
         self._since: float | None = None
         self._not_before = -float("inf")
 
-    def look(self) -> bool:
+    def overwrite_if_due(self) -> bool:
         """Overwrite the deleted words if it is time; return whether that happened. Raises StoreError."""
         now = self._clock()
         if not full_text.has_pending_words(self._database):
@@ -257,7 +254,7 @@ class SecureDeletion(PeriodicTask):
         if now < self._not_before or self._asked() or (self._working() and now - self._since < LONGEST_WAIT):
             return False
         try:
-            full_text.overwrite_deleted_words(self._database, between_steps=self._go_on, patience=READER_WAIT_SECONDS)
+            full_text.overwrite_deleted_words(self._database, between_steps=self._pause, patience=READER_WAIT_SECONDS)
         except _Closing:
             return False
         finally:
@@ -265,7 +262,7 @@ class SecureDeletion(PeriodicTask):
             self._not_before, self._since = done + PAUSE_FACTOR * (done - now), None
         return True
 
-    def _go_on(self) -> None:
+    def _pause(self) -> None:
         """Pause between two steps, and for as long as a question is being answered."""
         while not self.closing.wait(STEP_PAUSE_SECONDS):
             if not self._asked():
@@ -313,7 +310,7 @@ class DocumentDeletion:
         contain the documents. Raises UnknownCollection, UnknownDocument and StoreError.
         """
         try:
-            own = self._collections.named.own(names, collection)
+            own = self._collections.document_names.own_names(names, collection)
             return sum(self._collections.delete_document(name, collection) for name in own)
         finally:
             full_text.overwrite_deleted_words(self._database)
@@ -330,21 +327,22 @@ class DocumentDeletion:
         UnknownDocument if a name belongs to no document and is not quoted, UnknownCollection and StoreError.
         """
         collection = self._settings.collection(collection)
-        home = self._collections.homes.of(collection)
-        names = self._collections.named.own(names, collection)
-        there = home.names.there(names)
+        home = self._collections.homes.locate(collection)
+        names = self._collections.document_names.own_names(names, collection)
+        there = home.existing(names)
         gone = [name for name in names if name not in there]
         # Collect the signatures first: after the deletion, there is nothing left to recognise residue by.
         looked = fingerprint_documents(self._database, home, names, self._quoted(collection, gone) if gone else ())
-        marks = residue_signatures(looked)
         for name in looked.asked:
             self._collections.delete_document(name, collection)
-        removed = remove_quotations(self._database, self._quoting(collection, names, looked))
-        removed = replace(removed, folders=tuple(self._remove_folders(self._quoting(collection, names, looked), marks)))
+        quoting = self._quoting(collection, names, looked)
+        removed = remove_quotations(self._database, quoting)
+        removed = replace(removed, folders=tuple(self._remove_folders(quoting, looked.marks)))
         self._forget()
         self.overwrite(collection)
-        found = self._searched(marks)
-        left = home.tables_containing(marks)
+        found = self._searched(looked.marks)
+        server = self._collections.homes.on_server(collection)
+        left = server.tables_containing(looked.marks) if server else []
         return ErasureReport(
             documents=looked.names,
             removed=removed,
@@ -366,7 +364,8 @@ class DocumentDeletion:
         name = self._settings.collection(collection)
         self._collections.index(name).rebuild()
         full_text.overwrite_deleted_words(self._database, vacuum=True)
-        self._collections.homes.of(name).vacuum()
+        if server := self._collections.homes.on_server(name):
+            server.vacuum()
 
     def overwrite_all(self) -> None:
         """Remove all deleted data from the database files and from all vector indexes. Raises StoreError."""
@@ -382,10 +381,10 @@ class DocumentDeletion:
 
         Changes nothing. Raises UnknownCollection and StoreError.
         """
-        home = self._collections.homes.of(self._settings.collection(collection))
-        (document,) = self._collections.named.own([wanted], collection)
-        if home.names.there([document]):
-            return self._searched(residue_signatures(fingerprint_documents(self._database, home, [document])))
+        home = self._collections.homes.locate(self._settings.collection(collection))
+        (document,) = self._collections.document_names.own_names([wanted], collection)
+        if home.existing([document]):
+            return self._searched(fingerprint_documents(self._database, home, [document]).marks)
         return self._searched([ResidueSignature(f"“{wanted}”", encoded_forms(wanted))])
 
     def _quoted(self, collection: str, names: Sequence[str]) -> list[str]:
@@ -434,5 +433,5 @@ def _quotes_in_line(line: bytes, quoting: QuotedDocuments) -> bool:
     try:
         run = json.loads(line)["run"]
     except (ValueError, KeyError, TypeError):
-        return quoting.in_text(line.decode("utf-8", "replace"))
-    return quoting.in_run(run, by_name=False)
+        return quoting.occur_in(line.decode("utf-8", "replace"))
+    return quoting.occur_in_run(run, by_name=False)

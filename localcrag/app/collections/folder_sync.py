@@ -84,7 +84,7 @@ class FolderScan:
     closed: dict[str, str] = field(default_factory=dict)
     away: str | None = None
 
-    def gone(self, known: Mapping[str, KnownFile]) -> frozenset[str]:
+    def deleted_files(self, known: Mapping[str, KnownFile]) -> frozenset[str]:
         """Return the known files that were deleted, rather than on a folder or disk that is absent now."""
         # Device numbers may change when the computer restarts.
         devices = {one.device: self.files[path].device for path, one in known.items() if path in self.files}
@@ -177,15 +177,15 @@ def joint_transaction(
     database: Database, collections: Collections, folder: WatchedFolder
 ) -> Iterator[CollectionBackend]:
     """Change documents and file records in one transaction, if both are in the same database."""
-    home = collections.homes.of(folder.collection)
-    with home.together(), database.transaction():
+    home = collections.homes.locate(folder.collection)
+    with home.transaction(), database.transaction():
         yield home
 
 
 def with_members(home: CollectionBackend, document: str, known: Mapping[str, KnownFile]) -> list[str]:
     """Return a document and those inside it, except documents that belong to a folder of the same name."""
     others = {one.document for one in known.values()} - {document}
-    return [name for name in home.names.within(document) if name not in others]
+    return [name for name in home.names_within(document) if name not in others]
 
 
 SETTLE_SECONDS = 2.0
@@ -241,10 +241,10 @@ class FolderSync:
         look = yield from _scan(folder)
         why = absence_reason(folder, look, known)
         if why and not (emptied and look.away is None):
-            self._store.away(folder.id, why)
+            self._store.record_missing(folder.id, why)
             yield FolderChange(str(folder.path), FolderStatus.AWAY, error=why)
             return
-        self._store.there(folder.id)
+        self._store.record_present(folder.id)
         compared = _Comparison(look, known)
         yield from self._compare(folder, compared)
         found = FolderSnapshot(
@@ -252,9 +252,9 @@ class FolderSync:
             known=known,
             seen=look.files,
             hashed=compared.hashed,
-            missing=look.gone(known),
+            missing=look.deleted_files(known),
             contents=self._contents(folder, compared),
-            others=lambda document: self._store.others(folder, document),
+            others=lambda document: self._store.other_files(folder, document),
         )
         plan = plan_changes(found, now())
         self._apply_changes(folder, plan, compared)
@@ -265,7 +265,7 @@ class FolderSync:
         if compared.waiting:
             yield from (FolderChange(folder.name_of(path), FolderStatus.WAITING) for path in compared.waiting)
         else:
-            self._store.in_step(folder.id)
+            self._store.record_sync(folder.id)
 
     def _compare(self, folder: WatchedFolder, compared: _Comparison) -> Iterator[FolderEvent]:
         """Compute the checksums of files that look different."""
@@ -290,7 +290,7 @@ class FolderSync:
 
     def _contents(self, folder: WatchedFolder, compared: _Comparison) -> dict[str, str]:
         """Map the checksums of files that look different to the documents that have this content."""
-        home = self._collections.homes.of(folder.collection)
+        home = self._collections.homes.locate(folder.collection)
         # An archive has no document of its own, only the documents inside it.
         own = {one.stored: one.document for one in compared.known.values() if one.stored and one.document}
         there: dict[str, str] = {}
@@ -299,8 +299,8 @@ class FolderSync:
             if sha256 in there or (before and before.sha256 == sha256):
                 continue
             document = own.get(sha256)
-            if document is None or not home.names.within(document):
-                document = home.names.find_by_checksum(sha256)
+            if document is None or not home.names_within(document):
+                document = home.twin(sha256)
             if document is not None:
                 there[sha256] = document
         return there
@@ -315,14 +315,14 @@ class FolderSync:
         known = compared.known
         with joint_transaction(self._database, self._collections, folder) as home:
             home.remove([name for document in plan.remove for name in with_members(home, document, known)])
-            home.names.rename_all(
+            home.rename_all(
                 {
                     name: new + name.removeprefix(old)
                     for old, new in plan.renames.items()
                     for name in with_members(home, old, known)
                 }
             )
-            self._store.renamed(folder.collection, plan.renames)
+            self._store.rename_documents(folder.collection, plan.renames)
             self._store.put(folder.id, [*plan.put, *failed], plan.forget)
 
     def _read(self, folder: WatchedFolder, plan: FolderPlan, compared: _Comparison) -> Iterator[FolderEvent]:
@@ -359,11 +359,11 @@ class FolderSync:
                         yield from self._report(folder, one, event, twins[one.path])
         finally:
             self._store.put(folder.id, done)
-        self._leave_out(folder, [one for one in plan.read if one.path in replaced], within)
+        self._drop_members(folder, [one for one in plan.read if one.path in replaced], within)
 
-    def _leave_out(self, folder: WatchedFolder, changed: Sequence[FileToRead], within: dict[str, set[str]]) -> None:
+    def _drop_members(self, folder: WatchedFolder, changed: Sequence[FileToRead], within: dict[str, set[str]]) -> None:
         """Remove documents that changed containers (such as archives and e-mails) no longer contain."""
-        home, known = self._collections.homes.of(folder.collection), self._store.files(folder.id)
+        home, known = self._collections.homes.locate(folder.collection), self._store.files(folder.id)
         for one in changed:
             there = [name for name in with_members(home, one.name, known) if name != one.name]
             home.remove([name for name in there if name not in within[one.name]])

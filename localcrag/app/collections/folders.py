@@ -66,7 +66,7 @@ class Folders:
         """Return a folder by its id, or None if it is no longer watched. Raises StoreError."""
         return self._store.find(number)
 
-    def named(self, path: str | Path) -> WatchedFolder:
+    def find_by_path(self, path: str | Path) -> WatchedFolder:
         """Return the folder with this path. Raises FolderError if it is not watched."""
         wanted = _absolute(path)
         for one in self._store.folders():
@@ -112,7 +112,7 @@ class Folders:
         # Documents that were renamed, or were there before, are not the folder's own.
         names = {folder.name_of(path) for path in known}
         own = sorted({one.document for one in known.values() if one.document in names})
-        own = [document for document in own if not self._store.others(folder, document)]
+        own = [document for document in own if not self._store.other_files(folder, document)]
         with joint_transaction(self._database, self._collections, folder) as home:
             gone = [name for document in own for name in with_members(home, document, known)]
             home.remove(gone)
@@ -137,7 +137,7 @@ class Folders:
         asked = [one for one in asked if not (folder.path / one.path).exists()]
         remove = {one.document for one in asked if one.document} if what is GoneFilePolicy.REMOVE else set()
         # A document that files of other folders also have is not removed.
-        remove = {document for document in remove if not self._store.others(folder, document)}
+        remove = {document for document in remove if not self._store.other_files(folder, document)}
         with joint_transaction(self._database, self._collections, folder) as home:
             home.remove([name for document in sorted(remove) for name in with_members(home, document, known)])
             self._store.put(folder.id, (), [one.path for one in asked])
@@ -160,14 +160,14 @@ class Folders:
         return [*map(self.state, self.all(collection))]
 
     def sync(
-        self, folder: WatchedFolder, *, emptied: bool = False, go_on: Callable[[], None] = lambda: None
+        self, folder: WatchedFolder, *, emptied: bool = False, checkpoint: Callable[[], None] = lambda: None
     ) -> Generator[FolderEvent, None, None]:
         """Update a collection from its folder once; see FolderSync.
 
-        If another process is doing that, wait for it and call `go_on`, whose exceptions end the wait. Raises
+        If another process is doing that, wait for it and call `checkpoint`, whose exceptions end the wait. Raises
         StoreError, ModelError and EmbedderMismatch.
         """
-        with self._alone(go_on), closing(self._sync.sync(folder, emptied=emptied)) as events:
+        with self._alone(checkpoint), closing(self._sync.sync(folder, emptied=emptied)) as events:
             moved_here = False
             for event in events:
                 moved_here |= isinstance(event, FolderChange) and event.status is FolderStatus.SAME
@@ -198,21 +198,19 @@ class Folders:
                 yield from self._sync.sync(other)
 
     @contextmanager
-    def _alone(self, go_on: Callable[[], None]) -> Iterator[None]:
+    def _alone(self, checkpoint: Callable[[], None]) -> Iterator[None]:
         place = self._settings.now.data_dir.absolute() / RUNNING
         place.mkdir(parents=True, exist_ok=True, mode=0o700)
         # A generator holds this lock, and its steps may run in different threads.
         lock = FileLock(place / LOCK, thread_local=False)
         while True:
             try:
-                lock.acquire(timeout=POLL_SECONDS)
+                held = lock.acquire(timeout=POLL_SECONDS)
                 break
             except Timeout:
-                go_on()
-        try:
+                checkpoint()
+        with held:
             yield
-        finally:
-            lock.release()
 
     def _check(self, path: Path, collection: str) -> None:
         if not path.is_dir():
@@ -231,7 +229,7 @@ class Folders:
         for other in self._store.folders():
             if other.path == path and other.collection != collection:
                 problem = _("The collection “%(name)s” already watches %(path)s.", name=other.collection, path=path)
-            elif other.collection == collection and other.path != path and _overlap(path, other.path):
+            elif other.collection == collection and (path in other.path.parents or other.path in path.parents):
                 problem = _(
                     "%(path)s shares files with %(other)s, which is already being watched.", path=path, other=other.path
                 )
@@ -247,7 +245,3 @@ class Folders:
 
 def _absolute(path: str | Path) -> Path:
     return Path(path).expanduser().absolute()
-
-
-def _overlap(one: Path, other: Path) -> bool:
-    return one.is_relative_to(other) or other.is_relative_to(one)

@@ -18,19 +18,19 @@ from pathlib import Path
 from localcrag.app.shared_state import CurrentSettings
 from localcrag.records.documents import Document, StoredDocument
 from localcrag.records.enums import Preset
-from localcrag.records.errors import NameRefused, StoreError, UnknownCollection, UnknownDocument
+from localcrag.records.errors import StoreError, UnknownCollection, UnknownDocument
 from localcrag.settings import Settings
 from localcrag.storage.collections import admin, document_store, queries
 from localcrag.storage.collections.admin import MoveState, ServerLocation, embedders_differ, name_taken
 from localcrag.storage.collections.engine_choice import EngineChoice
 from localcrag.storage.collections.queries import no_document
 from localcrag.storage.collections.sqlite_collection import SqliteCollection
-from localcrag.storage.database import Database, now
+from localcrag.storage.database import Database
 from localcrag.storage.postgres import schema
 from localcrag.storage.postgres.address import parse_postgres
 from localcrag.storage.postgres.collection import PostgresCollection
 from localcrag.storage.postgres.connection import PostgresDatabase
-from localcrag.storage.protocol import CollectionBackend, Index, Store
+from localcrag.storage.protocol import CollectionBackend, Index, ServerCollection, Store
 from localcrag.text.translation import gettext as _
 
 SILENT_SECONDS = 60.0
@@ -46,25 +46,26 @@ class CollectionLocator:
         self._silent: dict[str, float] = {}
         self._lock = threading.Lock()
 
-    def of(self, collection: str) -> CollectionBackend:
+    def locate(self, collection: str) -> CollectionBackend:
         """Return a collection at its location. Raises StoreError."""
+        return self.on_server(collection) or self.local(collection)
+
+    def on_server(self, collection: str) -> ServerCollection | None:
+        """Return a collection on its server, or None if it is in the data folder. Raises StoreError."""
         there = self._server_location(collection)
-        if there is None:
-            return self.local(collection)
-        return PostgresCollection(self._connected(there.address), there.number, collection)
+        return PostgresCollection(self._connected(there.address), there.number, collection) if there else None
 
     def local(self, collection: str) -> SqliteCollection:
         """Return the collection in the data folder, even if it is stored elsewhere."""
-        return SqliteCollection(self._database, collection, self._indexes)
+        return SqliteCollection(self._database, collection, self.data_dir / "index")
 
-    def elsewhere(self) -> list[CollectionBackend]:
+    def elsewhere(self) -> list[ServerCollection]:
         """Return the collections that are on a PostgreSQL server."""
-        homes = map(self.of, admin.names_on_servers(self._database))
-        return [home for home in homes if home.server]
+        return [home for home in map(self.on_server, admin.names_on_servers(self._database)) if home]
 
     def index(self, store: Store) -> Index:
         """Return the vector index of a collection's documents."""
-        return store.open_index(self._indexes, EngineChoice(self._settings.now.index_engine))
+        return store.open_index(self.data_dir / "index", EngineChoice(self._settings.now.index_engine))
 
     def has_pages_to_recognise(self, embeds: Callable[[str], bool]) -> list[str]:
         """Return the names of the collections with pages that wait for text recognition.
@@ -81,7 +82,7 @@ class CollectionLocator:
         here = [one for one in queries.with_other_embedder(self._database, own) if one not in there]
         return [*here, *self._elsewhere(lambda home: home.embedder()[0] != own)]
 
-    def _elsewhere(self, fits: Callable[[CollectionBackend], bool]) -> list[str]:
+    def _elsewhere(self, fits: Callable[[ServerCollection], bool]) -> list[str]:
         """Return the names of the collections on servers for which `fits` is true.
 
         Servers that do not answer are left out, and not contacted again for a while. Opening one of their collections
@@ -122,20 +123,16 @@ class CollectionLocator:
         Raises NameRefused if the name is taken, UnknownCollection and StoreError.
         """
         name = admin.normalised_name(collection, "collection")
-        if name in queries.collection_names(self._database):
-            raise NameRefused(f"The collection “{name}” already exists. Choose another name.")
+        admin.require_unused_name(self._database, name)
         server = self.server(address)
         row = schema.require_collection(server, there or name)
         home = ServerLocation(str(server.address), row["id"], MoveState.THERE)
-        admin.add_server_collection(
-            self._database, name, home, embedder=row["embedder"], dimension=row["dimension"],
-            created_at=now(),
-        )  # fmt: skip
+        admin.add_server_collection(self._database, name, home, embedder=row["embedder"], dimension=row["dimension"])
         return PostgresCollection(server, row["id"], name)
 
     def disconnect(self, collection: str) -> None:
         """Stop using a collection of a server; the server keeps it. Raises UnknownCollection if it is stored here."""
-        if not self.of(collection).server:
+        if not self.on_server(collection):
             raise UnknownCollection(
                 f"The collection “{collection}” is on this computer: there is nothing to disconnect."
             )
@@ -146,8 +143,8 @@ class CollectionLocator:
 
         Raises UnknownCollection, also if it is on this computer, and StoreError.
         """
-        home = self.of(collection)
-        if not home.server:
+        home = self.on_server(collection)
+        if not home:
             raise UnknownCollection(
                 f"The collection “{collection}” is on this computer. To erase documents, use: localcrag forget"
             )
@@ -155,8 +152,8 @@ class CollectionLocator:
 
     def check_allowed(self, collection: str, settings: Settings) -> None:
         """Check that these settings allow questions to a collection. Raises StoreError."""
-        home = self.of(collection)
-        if settings.preset is Preset.DOCUMENTS_ONLY and home.server and not home.server.here:
+        home = self.on_server(collection)
+        if settings.preset is Preset.DOCUMENTS_ONLY and home and not home.server.here:
             raise StoreError(
                 _(
                     "The collection “%(name)s” was not searched: it is stored on %(place)s, and with the preset "
@@ -166,10 +163,6 @@ class CollectionLocator:
                     place=home.server.at,
                 )
             )
-
-    @property
-    def _indexes(self) -> Path:
-        return self.data_dir / "index"
 
     @property
     def data_dir(self) -> Path:
@@ -240,11 +233,13 @@ class CollectionMover:
             )
         if elsewhere and elsewhere.state is MoveState.THERE:
             return
-        local, known = self._locator.local(collection), admin.collection_fields(self._database, collection)
-        # The token lets a repeated call find the partial copy of an interrupted move.
+        local, known = self._locator.local(collection), admin.collection_row(self._database, collection)
+        # The token lets a repeated call find the partial copy of an interrupted move, and reveals nothing about this
+        # computer.
+        source = f"{self._locator.data_dir.absolute()} {known['id']} {known['created_at']}"
         number = schema.begin_arrival(
             server, collection, embedder=known["embedder"], dimension=known["dimension"],
-            created_at=known["created_at"], arriving=_token(self._locator.data_dir, known["id"], known["created_at"]),
+            created_at=known["created_at"], arriving=hashlib.sha256(source.encode()).hexdigest()[:32],
         )  # fmt: skip
         arriving = ServerLocation(address, number, MoveState.ARRIVING)
         admin.set_server_location(self._database, collection, arriving)
@@ -253,10 +248,10 @@ class CollectionMover:
             yield from _copy(local, there)
             schema.create_index(server, number)
             # The transaction keeps others from changing this collection during the final comparison.
-            with self._database.transaction() as connection:
+            with self._database.transaction():
                 if _signature(local) == _signature(there):
                     schema.finish_arrival(server, number)
-                    admin.write_server_location(connection, collection, replace(arriving, state=MoveState.THERE))
+                    admin.set_server_location(self._database, collection, replace(arriving, state=MoveState.THERE))
                     break
         # The `else` of a loop runs if no round ended with equal contents.
         else:
@@ -264,14 +259,14 @@ class CollectionMover:
         local.remove_index()
 
     def _move_back(self, collection: str, elsewhere: ServerLocation) -> Iterator[TransferProgress]:
-        there, local = self._locator.of(collection), self._locator.local(collection)
+        there, local = self._locator.locate(collection), self._locator.local(collection)
         left = replace(elsewhere, state=MoveState.LEAVING)
         for _round in range(ROUNDS):
             yield from _copy(there, local)
             # The transaction on the server keeps others from changing the collection during the final comparison.
             with self._locator.server(elsewhere.address).transaction(elsewhere.number):
                 if _signature(local) == _signature(there):
-                    admin.set_server_location(self._database, collection, left, *there.embedder())
+                    admin.set_server_location(self._database, collection, left, there.embedder())
                     break
         else:
             raise _kept_changing(collection)
@@ -293,7 +288,7 @@ def _copy(source: CollectionBackend, target: CollectionBackend) -> Iterator[Tran
     yield TransferProgress(0, len(wanted))
     for done, (name, document) in enumerate(wanted.items(), start=1):
         if there.get(name) != document:
-            _copy_one(name, source, target)
+            _copy_document(name, source, target)
         yield TransferProgress(done, len(wanted))
 
 
@@ -304,13 +299,13 @@ def existing_documents(home: CollectionBackend, names: Sequence[str]) -> Iterato
             yield home.stored(name)
 
 
-def _copy_one(name: str, source: CollectionBackend, target: CollectionBackend) -> None:
+def _copy_document(name: str, source: CollectionBackend, target: CollectionBackend) -> None:
     # A document that was deleted while copying is left out; the final comparison notices it.
     for document in existing_documents(source, [name]):
-        _put(document, target)
+        save_and_compare(document, target)
 
 
-def _put(document: StoredDocument, target: CollectionBackend) -> None:
+def save_and_compare(document: StoredDocument, target: CollectionBackend) -> None:
     """Write a document into a collection and compare the result. Raises StoreError."""
     name = document.name
     target.save_document(document)
@@ -347,7 +342,7 @@ def move_documents(names: Sequence[str], source: CollectionBackend, target: Coll
         if name in there:
             _complete(name, source, target)
         else:
-            _copy_one(name, source, target)
+            _copy_document(name, source, target)
     source.remove(left)
 
 
@@ -357,18 +352,13 @@ def _complete(name: str, source: CollectionBackend, target: CollectionBackend) -
     tags = tuple(sorted({*own.tags, *other.tags}))
     wanted = replace(own, tags=tags, original=other.original if own.original is None else own.original)
     if other != target.as_stored(wanted):
-        _put(wanted, target)
+        save_and_compare(wanted, target)
 
 
 def _comparable(document: Document) -> Document:
     """Return a document without the fields that may differ between locations: ids, counts and rounding."""
     confidence = None if document.confidence is None else round(document.confidence, 6)
     return replace(document, id=0, characters=0, confidence=confidence)
-
-
-def _token(data_dir: Path, number: int, created_at: str) -> str:
-    """Return an identifier, unique to this collection's move, that reveals nothing about this computer."""
-    return hashlib.sha256(f"{data_dir.absolute()} {number} {created_at}".encode()).hexdigest()[:32]
 
 
 def _kept_changing(collection: str) -> StoreError:

@@ -17,7 +17,7 @@ from localcrag.records.protocols import Embedder
 from localcrag.storage.collections import chunks as new_vectors
 from localcrag.storage.collections import queries
 from localcrag.storage.database import Database
-from localcrag.storage.protocol import CollectionBackend, Index, Store
+from localcrag.storage.protocol import Index, ServerCollection, Store
 from localcrag.storage.schema import error_reason
 
 
@@ -31,7 +31,7 @@ class CollectionEmbedders:
 
     def wanted(self, collection: str) -> str:
         """Return the name of the embedding model that a collection should have: its own, or the current one."""
-        return queries.embedder_of(self._database, collection) or self._settings.now.embedder
+        return queries.chosen_embedders(self._database).get(collection) or self._settings.now.embedder
 
     def name_of(self, collection: str) -> str:
         """Return the name of the embedding model of a collection's vectors; for a new collection, the target model.
@@ -40,9 +40,9 @@ class CollectionEmbedders:
         """
         if collection not in queries.collection_names(self._database):
             return self.wanted(collection)
-        return self._locator.of(collection).embedder()[0]
+        return self._locator.locate(collection).embedder()[0]
 
-    def of(self, collection: str) -> Embedder:
+    def get(self, collection: str) -> Embedder:
         """Return the embedding model to search a collection with: the one that made its vectors.
 
         If that model is missing, return the target model; opening the collection then raises an error with advice.
@@ -86,13 +86,14 @@ class CollectionEmbedders:
         over each time, and the collection must not change in between. If the user chooses another model in between,
         re-indexing continues with that model, unless it made the old vectors. Raises ModelError and StoreError.
         """
-        home, embedder = self._locator.of(collection), self._models.embedder_named(self.wanted(collection))
-        if home.server:
-            yield from _in_server(home, embedder)
+        embedder = self._models.embedder_named(self.wanted(collection))
+        if home := self._locator.on_server(collection):
+            yield from _reindex_on_server(home, embedder)
             return
         new_vectors.discard_outdated(self._database, collection, embedder.name)
         while True:
-            left, total = new_vectors.missing_vectors(self._database, collection)
+            texts = self._locator.local(collection).chunk_texts()
+            left, total = new_vectors.missing_vectors(self._database, texts), len(texts)
             yield total - len(left), total
             for at in range(0, len(left), EMBED_BATCH):
                 some = left[at : at + EMBED_BATCH]
@@ -120,7 +121,7 @@ class CollectionEmbedders:
             yield from self.reindex(collection)
 
 
-def _in_server(home: CollectionBackend, embedder: Embedder) -> Iterator[tuple[int, int]]:
+def _reindex_on_server(home: ServerCollection, embedder: Embedder) -> Iterator[tuple[int, int]]:
     chunks = home.chunk_texts()
     vectors = {}
     for at in range(0, len(chunks), EMBED_BATCH):
@@ -165,9 +166,9 @@ class ResilientIndex:
         """Wrap an index; `index_errors` maps collections to the reason why their index file was not written."""
         self._index, self._collection, self._index_errors = index, collection, index_errors
 
-    def refresh(self) -> bool:
-        """Update the index from the database; return whether anything changed. Raises StoreError."""
-        return self._index.refresh()
+    def refresh(self) -> None:
+        """Update the index from the database. Raises StoreError."""
+        self._index.refresh()
 
     def save(self) -> None:
         """Save the index file if enough has changed. Raises StoreError, except for a file that cannot be written."""
@@ -195,23 +196,23 @@ class OpenCollections:
         self._locator, self._embedders, self._made = homes, embedders, made
         self.index_errors: dict[str, str] = {}
 
-    def of(self, name: str) -> OpenCollection:
+    def get(self, name: str) -> OpenCollection:
         """Return an open collection, created if needed. Raises EmbedderMismatch, ModelError and StoreError."""
-        embedder = self._embedders.of(name)
+        embedder = self._embedders.get(name)
         store = self._store(name, embedder)
         index: Index = self._made.get(f"index {self._locator.key(name)}", lambda: self._locator.index(store))
         return OpenCollection(embedder, store, index)
 
     def store(self, name: str) -> Store:
-        """Return the store of a collection's chunks, without its index, which takes a while to open; see `of`."""
-        return self._store(name, self._embedders.of(name))
+        """Return the store of a collection's chunks, without its index, which takes a while to open; see `get`."""
+        return self._store(name, self._embedders.get(name))
 
     def _store(self, name: str, embedder: Embedder) -> Store:
         key = f"store {self._locator.key(name)}"
         there = self._made.peek(key)
         if there and there.embedder != embedder.name:
             self.forget(name)  # The collection was re-indexed since, perhaps by another process.
-        made: Store = self._made.get(key, lambda: self._locator.of(name).open(embedder.name, embedder.dimension))
+        made: Store = self._made.get(key, lambda: self._locator.locate(name).open(embedder.name, embedder.dimension))
         return made
 
     def forget(self, name: str) -> None:
@@ -222,8 +223,8 @@ class OpenCollections:
         self.index_errors.pop(name, None)
 
     def following(self, name: str) -> ResilientIndex:
-        """Return the index of a collection for code that changes its documents. Raises the errors of `of`."""
-        return ResilientIndex(self.of(name).index, name, self.index_errors)
+        """Return the index of a collection for code that changes its documents. Raises the errors of `get`."""
+        return ResilientIndex(self.get(name).index, name, self.index_errors)
 
     def follow(self, name: str) -> None:
         """Update the vector index of a collection from the database, after a change.

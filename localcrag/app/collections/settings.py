@@ -41,7 +41,7 @@ class CollectionSettings:
 
     def set_preset(self, preset: Preset | None, collection: str | None = None) -> None:
         """Set the preset of a collection, or remove it with None. Raises UnknownCollection and StoreError."""
-        queries.set_preset(self._database, self._there(collection), preset)
+        queries.choose(self._database, self._existing(collection), preset=preset)
 
     def web_mode(self, collection: str | None = None) -> WebMode:
         """Return the web mode for a collection's questions: its own, unless one is set for all collections."""
@@ -50,7 +50,7 @@ class CollectionSettings:
 
     def set_web_mode(self, mode: WebMode | None, collection: str | None = None) -> None:
         """Set the web mode of a collection, or remove it with None. Raises UnknownCollection and StoreError."""
-        queries.set_web_mode(self._database, self._there(collection), mode)
+        queries.choose(self._database, self._existing(collection), web=mode)
 
     def embedders(self) -> dict[str, str]:
         """Return the embedding models of collections that have their own, by collection. Raises StoreError."""
@@ -62,21 +62,21 @@ class CollectionSettings:
         Searches use the existing vectors until the collection is re-indexed. Raises UnknownCollection, ModelError if
         the model is missing, and StoreError.
         """
-        name = self._there(collection)
+        name = self._existing(collection)
         if embedder is not None:
             self._library.path(embedder, ModelRole.EMBEDDER)
-        queries.set_embedder(self._database, name, embedder)
+        queries.choose(self._database, name, embedder=embedder)
 
     def applied_to(self, settings: Settings, preset: Preset | None = None) -> Settings:
         """Return `settings` with the web mode of its collection, under `preset` or else the collection's own.
 
         Raises UnknownCollection and StoreError.
         """
-        name = self._there(settings.collection)
+        name = self._existing(settings.collection)
         settings = settings.for_collection(queries.web_mode_of(self._database, name))
         return settings.under(preset or self.preset(name))
 
-    def _there(self, collection: str | None) -> str:
+    def _existing(self, collection: str | None) -> str:
         return existing_collection(collection, self._settings, self._database)
 
 
@@ -100,7 +100,7 @@ class Calibrations:
         self._store = CalibrationStore(database)
 
     @property
-    def own(self) -> FittedCalibration:
+    def default(self) -> FittedCalibration:
         """The calibration that comes with the reranker. Raises ModelError."""
         settings = self._settings.now
         if is_served(settings.relevance):
@@ -118,9 +118,9 @@ class Calibrations:
         weights = self._made.get(f"weights {folder}", lambda: weights_digest(folder))
         return ScorerIdentity(settings.relevance, weights, settings.embedder)
 
-    def in_force(self, collection: str | None = None) -> FittedCalibration:
+    def active(self, collection: str | None = None) -> FittedCalibration:
         """Return the active calibration of a collection. Loads no model. Raises ModelError and StoreError."""
-        return self.special(collection) or self.own
+        return self.special(collection) or self.default
 
     def special(self, collection: str | None = None) -> FittedCalibration | None:
         """Return the calibration of a collection if it differs from the reranker's own.
@@ -143,9 +143,9 @@ class Calibrations:
         """
         name = self._settings.collection(collection)
         # Hashing the weights takes a while, so it is skipped if there is nothing to look up.
-        if not self._store.any_for(self._settings.now.relevance, name):
+        if not self._store.has_calibration(self._settings.now.relevance, name):
             return None
-        return self._store.in_force(replace(self.scorer_identity, embedder=self._embedder_of(name)), name)
+        return self._store.active(replace(self.scorer_identity, embedder=self._embedder_of(name)), name)
 
     def history(self, collection: str | None = None) -> list[StoredCalibration]:
         """Return all calibrations ever applied to a collection, newest first. Raises ModelError and StoreError."""

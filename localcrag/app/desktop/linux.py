@@ -130,7 +130,9 @@ class XdgEntry:
 
     def remove(self) -> Sequence[Path]:
         """Remove the entry and its icons, and folders that are empty afterwards."""
-        there = [path for path in self._paths() if path.is_file()]
+        defaults = self._file.with_name(DEFAULTS_FILE)
+        paths = (self._file, *self._icons, *([defaults] if is_ours(defaults) else []))
+        there = [path for path in paths if path.is_file()]
         for path in there:
             path.unlink()
         self._refresh_desktop()
@@ -139,11 +141,6 @@ class XdgEntry:
                 if (here := self.data / folder).is_dir() and not any(here.iterdir()):
                     here.rmdir()
         return there
-
-    def _paths(self) -> Iterator[Path]:
-        yield from (self._file, *self._icons)
-        if is_ours(defaults := self._file.with_name(DEFAULTS_FILE)):
-            yield defaults
 
     @property
     def _file(self) -> Path:
@@ -181,8 +178,8 @@ def desktop_file(commands: Commands) -> str:
         "[Desktop Entry]",
         "Type=Application",
         f"Name={NAME}",
-        *_in_all_languages("GenericName", TEXTS["GenericName"]),
-        *_in_all_languages("Comment", TEXTS["Comment"]),
+        *_translated_lines("GenericName", TEXTS["GenericName"]),
+        *_translated_lines("Comment", TEXTS["Comment"]),
         f"Exec={_quoted(commands.opens)} %F",
         f"Icon={NAME}",
         "Terminal=false",
@@ -196,13 +193,13 @@ def desktop_file(commands: Commands) -> str:
         "Actions=quit;",
         "",
         "[Desktop Action quit]",
-        *_in_all_languages("Name", QUIT),
+        *_translated_lines("Name", QUIT),
         f"Exec={_quoted(commands.ends)}",
     ]
     return "\n".join(lines) + "\n"
 
 
-def _in_all_languages(key: str, text: str) -> list[str]:
+def _translated_lines(key: str, text: str) -> list[str]:
     others = [one for one in translation.LANGUAGES if one != translation.ENGLISH]
     return [f"{key}={text}", *(f"{key}[{one}]={translation.translate_to(one, text)}" for one in others)]
 

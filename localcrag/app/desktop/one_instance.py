@@ -48,17 +48,16 @@ class InstanceAddress:
 
 
 class OneInstance:
-    """The single-instance lock of a data folder. The lock ends with the process that holds it."""
+    """The single-instance lock of a data folder. The lock ends with the process that holds it.
+
+    `window_folder` is the folder of the browser profile for the app window.
+    """
 
     def __init__(self, data_dir: Path) -> None:
         self._folder = data_dir.absolute() / RUNNING_FOLDER
         self._place = self._folder / "page.json"
+        self.window_folder = self._folder / "window"
         self._lock = FileLock(self._folder / "lock")
-
-    @property
-    def window_folder(self) -> Path:
-        """Folder of the browser profile for the app window."""
-        return self._folder / "window"
 
     def claim(self) -> bool:
         """Become the running instance; return False if there is one already."""
@@ -71,7 +70,7 @@ class OneInstance:
         self._place.unlink(missing_ok=True)
         return True
 
-    def tell(self, place: InstanceAddress) -> None:
+    def publish(self, place: InstanceAddress) -> None:
         """Write the address of this instance to a file that only this user can read."""
         write_private(self._place, json.dumps(asdict(place)))
 

@@ -35,14 +35,14 @@ $link.Save()
 
 @dataclass(frozen=True, slots=True)
 class WindowsEntry:
-    """The shortcut in `programs`, a folder of the Start menu, and its icon in the separate folder `own`."""
+    """The shortcut in `programs`, a folder of the Start menu, and its icon in the separate folder `icon_folder`."""
 
     programs: Path
-    own: Path
+    icon_folder: Path
 
     def install(self, commands: Commands) -> Sequence[Path]:
         """Write the icon, the shortcut and the registry entries."""
-        self.own.mkdir(parents=True, exist_ok=True)
+        self.icon_folder.mkdir(parents=True, exist_ok=True)
         write_ico(self._icon)
         self.programs.mkdir(parents=True, exist_ok=True)
         values = {
@@ -61,7 +61,7 @@ class WindowsEntry:
         """Remove the icon, the shortcut and the registry entries."""
         there = [path for path in (self._link, self._icon) if path.exists()]
         self._link.unlink(missing_ok=True)
-        shutil.rmtree(self.own, ignore_errors=True)
+        shutil.rmtree(self.icon_folder, ignore_errors=True)
         _remove_registry()
         return there
 
@@ -71,7 +71,7 @@ class WindowsEntry:
 
     @property
     def _icon(self) -> Path:
-        return self.own / f"{NAME}.ico"
+        return self.icon_folder / f"{NAME}.ico"
 
 
 def registry(commands: Commands, icon: Path) -> list[tuple[str, str, str]]:

@@ -66,19 +66,19 @@ class ModelServers:
                     models[name] = _model(name, role_of(name))
         return list(models.values())
 
-    def look(self, address: str = "") -> list[Model]:
+    def discover(self, address: str = "") -> list[Model]:
         """Return the models at an address, or on all servers on this computer, and list them from now on.
 
         Raises ServerError if an address is given and no model is found there.
         """
         if address.strip():
-            found = self._at(parse_server(address), patient=True)
+            found = self._list_models(parse_server(address), patient=True)
         else:
             here = [parse_server(f"http://127.0.0.1:{port}") for port in PORTS]
             with ThreadPoolExecutor(len(PORTS)) as threads:
-                found = [model for models in threads.map(self._at, here) for model in models]
+                found = [model for models in threads.map(self._list_models, here) for model in models]
             # Models on this computer's servers that no longer answer are dropped; models found elsewhere stay listed.
-            self._found = {name: model for name, model in self._found.items() if not _is_here(name)}
+            self._found = {name: model for name, model in self._found.items() if not parse_server(name).here}
         self._found |= {model.name: model for model in found}
         return found
 
@@ -127,29 +127,25 @@ class ModelServers:
         """Return the reranker, after asking its server for request format and score scale. Raises ServerError."""
         return ServerScorer(self._exchange(name, ModelRole.RELEVANCE))
 
-    def checked(self, name: str, role: ModelRole) -> str:
-        """Return the full name of a model, after checking with its server that it can be used. Raises ServerError."""
-        return self.scorer(name).name if role is ModelRole.RELEVANCE else self.language_model(name).name
-
     def _exchange(self, name: str, role: ModelRole) -> Exchange:
         self.check_allowed(name, self._settings.now)
-        return self._to(parse_server(name), role)
+        return self._connect(parse_server(name), role)
 
-    def _to(self, address: ServerAddress, role: ModelRole) -> Exchange:
+    def _connect(self, address: ServerAddress, role: ModelRole) -> Exchange:
         return Exchange(address, PURPOSES[role], server_address.read_key(address, self._settings.now.data_dir))
 
-    def _at(self, address: ServerAddress, *, patient: bool = False) -> list[Model]:
+    def _list_models(self, address: ServerAddress, *, patient: bool = False) -> list[Model]:
         """Return the models of a server. If `patient`, raise ServerError when it has none."""
         served: tuple[server_exchange.ServedModel, ...] = ()
         refused: ServerError | None = None
         try:
             # The address of a reranker ends in its path, where no other models are listed.
             if role_of(address.name) is ModelRole.LLM:
-                served = server_exchange.list_models(self._to(address, ModelRole.LLM), seconds=DISCOVERY_SECONDS)
+                served = server_exchange.list_models(self._connect(address, ModelRole.LLM), seconds=DISCOVERY_SECONDS)
         except ServerError as error:
             refused = error
         # If nothing listens at the address, do not probe it for rerankers.
-        rerankers = [] if isinstance(refused, ServerNotRunning) else self._rerankers_at(address)
+        rerankers = [] if isinstance(refused, ServerNotRunning) else self._find_rerankers(address)
         found = [
             _model(address.with_model(one.id).name, ModelRole.LLM, f"{one.program}, {address.at}")
             for one in served
@@ -159,13 +155,13 @@ class ModelServers:
             raise refused or model_missing(address)
         return found
 
-    def _rerankers_at(self, address: ServerAddress) -> list[Model]:
+    def _find_rerankers(self, address: ServerAddress) -> list[Model]:
         urls = [str(address)] if role_of(str(address)) is ModelRole.RELEVANCE else map(address.sibling, RERANK_PATHS)
         for url in urls:
             at = parse_server(url)
             at = at.with_model(address.model) if address.model else at
             with suppress(ServerError):
-                ServerScorer(self._to(at, ModelRole.RELEVANCE))
+                ServerScorer(self._connect(at, ModelRole.RELEVANCE))
                 return [_model(at.name, ModelRole.RELEVANCE, address.at)]
         return []
 
@@ -191,10 +187,6 @@ def _model(name: str, role: ModelRole, where: str = "") -> Model:
         name=name, role=role, source="server", state=ModelState.PRESENT, size=0, exact=True, path=None,
         title=at.model or str(at), place=where or at.at, away="" if at.here else at.at,
     )  # fmt: skip
-
-
-def _is_here(name: str) -> bool:
-    return parse_server(name).here
 
 
 MAX_DOWNLOADS = 8
@@ -343,7 +335,9 @@ class ModelLibrary(Library):
 
     def _choice(self, name: str, role: ModelRole) -> ModelChoice:
         if is_served(name):
-            return ModelChoice(role, self.servers.checked(name, role), None)
+            # Ask the server whether the model can be used.
+            served = self.servers.scorer(name) if role is ModelRole.RELEVANCE else self.servers.language_model(name)
+            return ModelChoice(role, served.name, None)
         path = self.path(name, role)
         # This only checks: it raises an error if the embedding model that shares its token embeddings is missing.
         self.vocabulary_folder(name)

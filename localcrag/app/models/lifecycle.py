@@ -44,26 +44,20 @@ def freeze_objects() -> None:
     gc.freeze()
 
 
-def free_memory() -> None:
-    """Return free memory to the system; if the process has settled, collect unreachable cycles first."""
-    if _is_frozen():
+def free_memory(*, unloaded: bool = False) -> None:
+    """Return free memory to the system; if the process has settled, collect unreachable cycles first.
+
+    With `unloaded`, collect all of them, including frozen objects.
+    """
+    settled = gc.get_freeze_count() > 0
+    if unloaded:
+        # Models that were loaded before `freeze_objects` are frozen; unloaded ones must be collected as well.
+        gc.unfreeze()
+    if unloaded or settled:
         gc.collect()
-    trim_heap()
-
-
-def free_unloaded() -> None:
-    """Run a full garbage collection (including frozen objects) and return freed memory to the system."""
-    settled = _is_frozen()
-    # Models that were loaded before `freeze_objects` are frozen; unloaded ones must be collected as well.
-    gc.unfreeze()
-    gc.collect()
-    if settled:
+    if unloaded and settled:
         gc.freeze()
     trim_heap()
-
-
-def _is_frozen() -> bool:
-    return gc.get_freeze_count() > 0
 
 
 def trim_heap() -> None:
@@ -95,22 +89,11 @@ class UnloadableModel(Generic[Model]):
         self._model: Model | None = load()
 
     @property
-    def model(self) -> Model:
-        """The loaded model itself, for developer tools that keep a reference to it while they run."""
-        with self.at_work() as model:
-            return model
-
-    @property
     def is_unloaded(self) -> bool:
         """Whether the model is unloaded, so that its next call loads it."""
         return self._model is None
 
-    def wake(self) -> None:
-        """Load the model if it is not loaded. Raises ModelError."""
-        with self.at_work():
-            pass
-
-    def rest(self) -> bool:
+    def unload(self) -> bool:
         """Unload the model unless a call is using it. Return whether it is unloaded now."""
         with self._loading:
             if not self._users:
@@ -118,7 +101,7 @@ class UnloadableModel(Generic[Model]):
             return self._model is None
 
     @contextmanager
-    def at_work(self) -> Iterator[Model]:
+    def loaded(self) -> Iterator[Model]:
         """Yield the loaded model, and keep it loaded until the block ends. Raises ModelError."""
         with self._loading:
             if self._model is None:
@@ -133,7 +116,7 @@ class UnloadableModel(Generic[Model]):
                 self._users -= 1
 
     @property
-    def in_use(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether a call is using the model."""
         return self._users > 0
 
@@ -143,22 +126,22 @@ class UnloadableEmbedder(UnloadableModel[Embedder]):
 
     def __init__(self, load: Callable[[], Embedder]) -> None:
         super().__init__(load)
-        with self.at_work() as model:
+        with self.loaded() as model:
             self.name, self.dimension, self.max_tokens = model.name, model.dimension, model.max_tokens
 
     def embed(self, texts: Sequence[str]) -> Vectors:
         """Return the vectors of document texts, shape (len(texts), dimension)."""
-        with self.at_work() as model:
+        with self.loaded() as model:
             return model.embed(texts)
 
     def embed_questions(self, questions: Sequence[str]) -> Vectors:
         """Return the vectors of search queries, shape (len(questions), dimension)."""
-        with self.at_work() as model:
+        with self.loaded() as model:
             return model.embed_questions(questions)
 
     def count_tokens(self, texts: Sequence[str]) -> list[int]:
         """Return the length of each text in the model's tokens, without special tokens."""
-        with self.at_work() as model:
+        with self.loaded() as model:
             return model.count_tokens(texts)
 
 
@@ -167,18 +150,18 @@ class UnloadableScorer(UnloadableModel[Scorer]):
 
     def __init__(self, load: Callable[[], Scorer]) -> None:
         super().__init__(load)
-        with self.at_work() as model:
+        with self.loaded() as model:
             self.name: str = model.name
             self.calibration: FittedCalibration = model.calibration
 
     def logits(self, question: str, texts: Sequence[str]) -> Vectors:
         """Return one raw logit per text, shape (len(texts),). Raises ModelError."""
-        with self.at_work() as model:
+        with self.loaded() as model:
             return model.logits(question, texts)
 
     def strip_logits(self, question: str, texts: Sequence[str], strips: Sequence[Sequence[Span]]) -> list[Vectors]:
         """Return, for each text, one raw logit per strip. Raises ModelError."""
-        with self.at_work() as model:
+        with self.loaded() as model:
             return model.strip_logits(question, texts, strips)
 
 
@@ -187,14 +170,14 @@ class UnloadableLanguageModel(UnloadableModel[LanguageModel]):
 
     def __init__(self, load: Callable[[], LanguageModel]) -> None:
         super().__init__(load)
-        with self.at_work() as model:
+        with self.loaded() as model:
             self.name, self.context_tokens = model.name, model.context_tokens
             self.threads: int = getattr(model, "threads", 0)
             self.gpu_layers: int = getattr(model, "gpu_layers", 0)
 
     def count_tokens(self, messages: Sequence[Message]) -> int:
         """Return the length of the prompt built from the messages, in tokens."""
-        with self.at_work() as model:
+        with self.loaded() as model:
             return model.count_tokens(messages)
 
     def stream(self, messages: Sequence[Message], decoding: Decoding) -> TokenStream:
@@ -203,7 +186,7 @@ class UnloadableLanguageModel(UnloadableModel[LanguageModel]):
         Raises GenerationError.
         """
         with ExitStack() as stack:
-            written = stack.enter_context(self.at_work()).stream(messages, decoding)
+            written = stack.enter_context(self.loaded()).stream(messages, decoding)
             # The stream outlives this method, so it takes over the duty to end the use of the model.
             return _Stream(written, stack.pop_all().close)
 
@@ -282,11 +265,8 @@ class LoadedModels:
 
     def has_embedder(self, name: str) -> bool:
         """Return whether an embedding model is loaded or its files are present. Loads nothing."""
-        if self._made.peek(f"embedder {name}") is not None:
-            return True
         with suppress(ModelError):
-            self._library.path(name, ModelRole.EMBEDDER)
-            return True
+            return bool(self._made.peek(f"embedder {name}") or self._library.path(name, ModelRole.EMBEDDER))
         return False
 
     @property
@@ -338,9 +318,9 @@ class LoadedModels:
         """Return a counter that grows with each call of a model loaded in this process."""
         return sum(one.uses for one in [*self._unloadable])
 
-    def in_use(self) -> bool:
+    def is_busy(self) -> bool:
         """Return whether a call is using one of the models."""
-        return any(one.in_use for one in [*self._unloadable])
+        return any(one.is_busy for one in [*self._unloadable])
 
     def any_unloaded(self) -> bool:
         """Return whether any model is unloaded, so that the next question has to wait for it."""
@@ -348,15 +328,16 @@ class LoadedModels:
 
     def unload(self) -> bool:
         """Unload all models that are loaded and not in use. Return whether there were any."""
-        went = [one.rest() for one in [*self._unloadable] if not one.is_unloaded]
+        went = [one.unload() for one in [*self._unloadable] if not one.is_unloaded]
         return any(went)
 
     @staticmethod
-    def awake(model: AnyModel) -> AnyModel:
+    def reloaded(model: AnyModel) -> AnyModel:
         """Return the given model, reloaded if it was unloaded. Raises ModelError."""
         resting = model.scorer if isinstance(model, ScoreCache) else model
         if isinstance(resting, UnloadableModel):
-            resting.wake()
+            with resting.loaded():
+                pass
         return model
 
     def clear_scores(self) -> None:
@@ -440,20 +421,20 @@ class IdleModelUnloader(PeriodicTask):
     ) -> None:
         """Count the models as just used. `clock` returns seconds."""
         self._models, self._settings, self._clock = models, settings, clock
-        super().__init__(self.look, CHECK_SECONDS, "idle models")
+        super().__init__(self.unload_if_idle, CHECK_SECONDS, "idle models")
         self._used, self._since = models.uses(), clock()
 
-    def look(self) -> bool:
+    def unload_if_idle(self) -> bool:
         """Unload the models if they have been idle for long enough. Return whether any was unloaded.
 
         While models are in use, return the memory freed by their calls to the system; otherwise it would grow for days.
         """
         now, uses = self._clock(), self._models.uses()
-        if uses != self._used or self._models.in_use():
+        if uses != self._used or self._models.is_busy():
             self._used, self._since = uses, now
             free_memory()
         minutes = self._settings.now.idle_minutes
         if not minutes or now - self._since < minutes * 60 or not self._models.unload():
             return False
-        free_unloaded()
+        free_memory(unloaded=True)
         return True

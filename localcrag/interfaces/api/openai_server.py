@@ -146,7 +146,7 @@ def launch(settings: Settings, *, port: int, only: str | None) -> None:
         warm_up_in_background(assembly)
         idle.begin()
         resume_unfinished(assembly, files, embeddings)
-        watcher.begin(files.sync_folder)
+        watcher.begin_watching(files.sync_folder)
         overwriting.begin()
         with log_file.logged("the API"):
             server.run()

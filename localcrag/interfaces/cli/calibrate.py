@@ -195,7 +195,7 @@ def _add_set(labelled: LabelledData, assembly: Assembly, folder: Path) -> None:
 
 def _show(parsed: argparse.Namespace, assembly: Assembly) -> None:
     applied = assembly.calibrations.applied()
-    calibration = applied.calibration if applied else assembly.calibrations.own
+    calibration = applied.calibration if applied else assembly.calibrations.default
     settings, history = assembly.settings, assembly.calibrations.history()
     result = {"collection": settings.collection, "scorer": settings.relevance, "own": applied is None}
     since = {"since": applied and applied.made_at, "how": applied and applied.how, "history": history}
@@ -216,7 +216,7 @@ def _undo(parsed: argparse.Namespace, assembly: Assembly) -> None:
     if undone is None:
         own = f"{assembly.settings.relevance} has its own calibration in the collection “{collection}”"
         raise EvaluationError(f"There is nothing to undo: {own}.")
-    applied, in_force = assembly.calibrations.applied(), assembly.calibrations.in_force()
+    applied, in_force = assembly.calibrations.applied(), assembly.calibrations.active()
     result = {"collection": collection, "undone": undone, "own": applied is None, "in_force": in_force}
     active = describe_active(assembly.settings, applied)
     cli.print_result(result, parsed, f"The calibration of {undone.made_at} is no longer active. {active}")

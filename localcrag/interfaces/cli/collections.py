@@ -66,7 +66,7 @@ def add_commands(commands: cli.Commands) -> None:
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> None:
     collections = cli.open_app(settings).collections
-    homes = {name: collections.homes.of(name).server for name in collections.names()}
+    homes = {name: collections.homes.locate(name).server for name in collections.names()}
     found = [{"name": name, "home": str(server or "local")} for name, server in homes.items()]
     width = max((len(one["name"]) for one in found), default=0)
     lines = "\n".join(f"{one['name']:<{width}}  {one['home']}" for one in found) or "No collections."
@@ -151,7 +151,7 @@ def _move(parsed: argparse.Namespace, settings: Settings) -> None:
 
     number = _show_progress(steps(), parsed, "copied and compared")
     cli.finish_secure_deletion(assembly)
-    home = collections.homes.of(parsed.name).server
+    home = collections.homes.locate(parsed.name).server
     copied = f"{counted(number, 'document')} copied and compared" if moved else "nothing had to be moved"
     text = f"{parsed.name}: {copied}; it is {f'at {home}' if home else 'on this computer'}."
     cli.print_result({"name": parsed.name, "home": str(home or "local"), "documents": number}, parsed, text)

@@ -69,7 +69,7 @@ def _line(one: Document) -> str:
 def _tag(parsed: argparse.Namespace, settings: Settings) -> None:
     tags = [replace_surrogates(tag) for tag in parsed.tags]
     collections = cli.open_collection(settings).collections
-    (meant,) = collections.named.meant([replace_surrogates(parsed.name)])
+    (meant,) = collections.document_names.resolve([replace_surrogates(parsed.name)])
     put, take = (tags, []) if parsed.gives else ([], tags)
     collections.tags.change([meant.name], put=put, take=take)
     did = "tagged" if parsed.gives else "removed tags"
@@ -80,7 +80,7 @@ def _tag(parsed: argparse.Namespace, settings: Settings) -> None:
 
 def _delete(parsed: argparse.Namespace, settings: Settings) -> None:
     assembly = cli.open_collection(settings)
-    (meant,) = assembly.collections.named.meant([replace_surrogates(parsed.name)])
+    (meant,) = assembly.collections.document_names.resolve([replace_surrogates(parsed.name)])
     attachments = assembly.document_deletion.delete([meant.name])
     more = f", with {counted(attachments, 'attachment')}" if attachments else ""
     result = {"deleted": meant.name, "also": meant.also, "attachments": attachments}
@@ -106,7 +106,7 @@ def _forget(parsed: argparse.Namespace, settings: Settings) -> int:
         text = "The bytes that earlier deletions left in the data folder were overwritten."
         cli.print_result({"overwritten": True}, parsed, text)
         return cli.DONE
-    meant = assembly.collections.named.meant(names)
+    meant = assembly.collections.document_names.resolve(names)
     forgotten = document_deletion.forget([one.name for one in meant])
     lines = _forget_lines([place_name(one.name, None, (), one.also) for one in meant], forgotten)
     cli.print_result(forgotten, parsed, "\n".join(lines))

@@ -140,7 +140,7 @@ def _evaluate(parsed: argparse.Namespace, settings: Settings) -> None:
     sets = [evaluation_set.read(folder) for folder in parsed.sets]
     with contextlib.closing(Assembly(settings)) as own:
         own.collections.require()
-        calibration = own.calibrations.in_force()
+        calibration = own.calibrations.active()
         pinned = own.learning.pinned_questions() if parsed.pinned else ()
     if parsed.pinned:
         planned, data_dir = plan.plan_for_pins(pinned, settings.collection), settings.data_dir

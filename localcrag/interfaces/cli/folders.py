@@ -109,7 +109,7 @@ def _sync(parsed: argparse.Namespace, settings: Settings) -> int:
 
     assembly = cli.open_app(settings)
     folders = assembly.folders
-    watched = [folders.named(parsed.path)] if parsed.path else folders.all(parsed.collection)
+    watched = [folders.find_by_path(parsed.path)] if parsed.path else folders.all(parsed.collection)
     chosen = [one for one in watched if parsed.path or not one.paused]
     changes: list[FolderChange] = []
     for folder in chosen:
@@ -134,7 +134,7 @@ def _sync(parsed: argparse.Namespace, settings: Settings) -> int:
 
 def _pause(parsed: argparse.Namespace, settings: Settings) -> None:
     folders = cli.open_app(settings).folders
-    folder = folders.named(parsed.path)
+    folder = folders.find_by_path(parsed.path)
     folders.pause(folder, paused=parsed.paused)
     text = f"{folder.path}: {'paused' if parsed.paused else 'resumed'}"
     cli.print_result({"path": str(folder.path), "paused": parsed.paused}, parsed, text)
@@ -142,7 +142,7 @@ def _pause(parsed: argparse.Namespace, settings: Settings) -> None:
 
 def _remove(parsed: argparse.Namespace, settings: Settings) -> None:
     folders = cli.open_app(settings).folders
-    folder = folders.named(parsed.path)
+    folder = folders.find_by_path(parsed.path)
     number = folders.unbind(folder, documents=parsed.with_documents)
     what = f"{counted(number, 'document')} removed" if parsed.with_documents else "its documents stay"
     text = f"The collection “{folder.collection}” no longer watches {folder.path}; {what}."

@@ -134,9 +134,9 @@ def _library(settings: Settings) -> ModelLibrary:
 
 def _list(parsed: argparse.Namespace, settings: Settings) -> None:
     library = _library(settings)
-    library.servers.look()
+    library.servers.discover()
     if parsed.address:
-        library.servers.look(parsed.address)
+        library.servers.discover(parsed.address)
     models = library.models()
     in_use = {model.name for model in models if getattr(settings, model.role) in (model.name, str(model.path))}
     width = max(len(model.name) for model in models)

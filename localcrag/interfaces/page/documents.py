@@ -218,9 +218,13 @@ class DocumentsColumn:
 def documents_html(collections: Collections, collection: str) -> str:
     """Return the list of a collection's documents, or the reason why it cannot be listed."""
     try:
-        there, tags = collections.documents(collection), collections.tags.by_folder(collection)
-        foreign, home = collections.mostly_foreign(there), collections.homes.of(collection)
-        notes = {"foreign": foreign, "place": home.server.at if home.server else "", "writer": home.writer()}
+        there, tags = collections.documents(collection), collections.tags.folder_tags(collection)
+        foreign, server = collections.mostly_foreign(there), collections.homes.on_server(collection)
+        notes = {
+            "foreign": foreign,
+            "place": server.server.at if server else "",
+            "writer": server.writer() if server else "",
+        }
         notes["index_errors"] = collections.opened.index_errors.get(collection, "")
         return renderers.documents(there, collection, collections.offered(), tags, **notes)
     except LocalcragError as error:
@@ -324,7 +328,8 @@ class DocumentEvents:
         if event.what == "unlock":
             self._uploads.unlock(int(event.id), str(event.password))
             return self._report(), gr.skip()
-        actions = {"cancel": self._uploads.cancel, "retry": self._uploads.retry, "dismiss": self._uploads.dismiss}
+        uploads = self._uploads
+        actions: dict[str, Any] = {"cancel": uploads.cancel, "retry": uploads.retry, "dismiss": uploads.dismiss}
         actions[event.what](ids)
         return self._report(), self.listed(collection)
 

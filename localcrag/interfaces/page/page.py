@@ -54,7 +54,7 @@ class App:
 
     def start_background_work(self) -> None:
         """Start the background work: watching folders, overwriting deleted data, and retrying failed writes."""
-        self.watcher.begin(self.uploads.sync_folder)
+        self.watcher.begin_watching(self.uploads.sync_folder)
         self.overwriting.begin()
         self.delayed_writes.begin()
 

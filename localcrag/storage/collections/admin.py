@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 from localcrag.records.errors import EmbedderMismatch, NameRefused, UnknownCollection, UnknownDocument
 from localcrag.storage.collections import full_text
 from localcrag.storage.collections.chunks import COLUMNS
-from localcrag.storage.database import Database
-from localcrag.text.titles import passage_context, title_from_name
+from localcrag.storage.database import Database, now
 
 LONGEST_NAME = 100
 """Maximum number of characters of a collection's name."""
-_RENAME = "UPDATE documents SET name = ? WHERE collection_id = ? AND name = ?"
-_NAMES = "SELECT d.name FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?1"
 _HOMES = "FROM collection_homes h JOIN collections k ON k.id = h.collection_id"
 _TABLES_BY_NAME = ("collection_settings", "labels", "pins", "calibrations", "chats")
 """Tables that refer to a collection by its name. Runs do, too, and repeat the name in their record."""
@@ -28,31 +23,30 @@ def rename_collection(database: Database, old: str, new: str) -> None:
     """Rename a collection and everything stored under its name. Raises NameRefused and UnknownCollection."""
     new = normalised_name(new, "collection")
     with database.transaction() as connection:
-        collection_row(connection, old)
+        collection_row(database, old)
         if new == old:
             return
-        require_unused_name(connection, new)
+        require_unused_name(database, new)
         connection.execute("UPDATE collections SET name = ? WHERE name = ?", (new, old))
         # A new collection must not inherit the settings of a deleted collection with the same name.
         connection.execute("DELETE FROM collection_settings WHERE collection = ?", (new,))
-        reassign_history(connection, old, new, _TABLES_BY_NAME)
+        reassign_history(database, old, new, _TABLES_BY_NAME)
 
 
 def reassign_history(
-    connection: sqlite3.Connection, old: str, new: str, tables: Sequence[str] = ("labels", "pins", "chats")
+    database: Database, old: str, new: str, tables: Sequence[str] = ("labels", "pins", "chats")
 ) -> None:
     """Assign the runs of the collection `old`, and its rows in these tables, to the collection `new`."""
-    for table in tables:
-        connection.execute(f"UPDATE {table} SET collection = ? WHERE collection = ?", (new, old))  # noqa: S608
-    connection.execute(
-        "UPDATE runs SET collection = ?1, record = json_set(record, '$.collection', ?1) WHERE collection = ?2",
-        (new, old),
-    )
+    with database.transaction():
+        for table in tables:
+            database.run(f"UPDATE {table} SET collection = ? WHERE collection = ?", new, old)  # noqa: S608
+        sql = "UPDATE runs SET collection = ?1, record = json_set(record, '$.collection', ?1) WHERE collection = ?2"
+        database.run(sql, new, old)
 
 
-def require_unused_name(connection: sqlite3.Connection, name: str) -> None:
+def require_unused_name(database: Database, name: str) -> None:
     """Raise NameRefused if a collection of that name exists."""
-    if connection.execute("SELECT 1 FROM collections WHERE name = ?", (name,)).fetchone():
+    if database.rows("SELECT 1 FROM collections WHERE name = ?", name):
         raise NameRefused(f"The collection “{name}” already exists. Choose another name.")
 
 
@@ -62,54 +56,9 @@ def delete_collection(database: Database, name: str) -> None:
     Raises UnknownCollection.
     """
     with database.transaction() as connection:
-        connection.execute("DELETE FROM collections WHERE id = ?", (collection_row(connection, name)["id"],))
+        connection.execute("DELETE FROM collections WHERE id = ?", (collection_row(database, name)["id"],))
         connection.execute("DELETE FROM collection_settings WHERE collection = ?", (name,))
         connection.execute("DELETE FROM calibrations WHERE collection = ?", (name,))
-
-
-def delete_attachments(connection: sqlite3.Connection, collection: int, name: str) -> int:
-    """Remove the documents that are part of another one, such as the attachments of an e-mail; return their number."""
-    sql = "DELETE FROM documents WHERE collection_id = ? AND substr(name, 1, ?) = ?"
-    return connection.execute(sql, (collection, len(name) + 1, f"{name}/")).rowcount
-
-
-def rename_document(database: Database, collection: str, old: str, new: str) -> None:
-    """Rename a document. Raises NameRefused, UnknownCollection and UnknownDocument."""
-    new = normalised_name(new, "document")
-    with database.transaction() as connection:
-        collection_id = collection_row(connection, collection)["id"]
-        if new == old:
-            return
-        if find_document(connection, collection_id, new) is not None:
-            raise name_taken(collection, new)
-        changed = connection.execute(_RENAME, (new, collection_id, old))
-        if not changed.rowcount:
-            raise document_gone(collection, old)
-        index_new_name(connection, collection_id, new)
-
-
-def find_document(connection: sqlite3.Connection, collection_id: int, name: str) -> int | None:
-    """Return the id of the document of that name, or None."""
-    sql = "SELECT id FROM documents WHERE collection_id = ? AND name = ?"
-    row = connection.execute(sql, (collection_id, name)).fetchone()
-    return row["id"] if row else None
-
-
-def index_new_name(connection: sqlite3.Connection, collection_id: int, name: str) -> None:
-    """Re-index the chunks of a document under its new name, unless the document has its own title."""
-    for row in connection.execute(
-        "SELECT c.id, c.text, c.section, c.lead, c.front FROM chunks c JOIN documents d ON d.id = c.document_id "
-        "WHERE d.collection_id = ? AND d.name = ? AND d.title IS NULL",
-        (collection_id, name),
-    ).fetchall():
-        front = passage_context(title_from_name(name), row["text"], section=row["section"], lead=row["lead"])
-        # The index has no copy of the text, so FTS5 needs the old values to find the words to remove.
-        delete = "INSERT INTO chunks_fts (chunks_fts, rowid, text, front) VALUES ('delete', ?, ?, ?)"
-        connection.execute(delete, (row["id"], row["text"], row["front"]))
-        connection.execute("UPDATE chunks SET front = ? WHERE id = ?", (front, row["id"]))
-        insert = "INSERT INTO chunks_fts (rowid, text, front) VALUES (?, ?, ?)"
-        connection.execute(insert, (row["id"], row["text"], front))
-    full_text.index_stems(connection, find_document(connection, collection_id, name) or 0)
 
 
 def move_documents(database: Database, names: Sequence[str], origin: str, target: str) -> None:
@@ -119,40 +68,37 @@ def move_documents(database: Database, names: Sequence[str], origin: str, target
     with different embedding models.
     """
     with database.transaction() as connection:
-        old, new = collection_row(connection, origin), collection_row(connection, target)
+        old, new = collection_row(database, origin), collection_row(database, target)
         if (old["embedder"], old["dimension"]) != (new["embedder"], new["dimension"]):
             raise embedders_differ(origin, old["embedder"], target, new["embedder"])
         for name in names:
-            if find_document(connection, new["id"], name) is not None:
+            sql = "SELECT 1 FROM documents WHERE collection_id = ? AND name = ?"
+            if connection.execute(sql, (new["id"], name)).fetchone():
                 raise name_taken(target, name)
-            _move(connection, name, origin, old["id"], new["id"])
+            sql = "UPDATE documents SET collection_id = ? WHERE collection_id = ? AND name = ? RETURNING id"
+            document = connection.execute(sql, (new["id"], old["id"], name)).fetchone()
+            if document is None:
+                raise document_gone(origin, name)
+            _renew_chunk_ids(connection, document["id"])
 
 
-def _move(connection: sqlite3.Connection, name: str, origin: str, old: int, new: int) -> None:
-    document = find_document(connection, old, name)
-    if document is None:
-        raise document_gone(origin, name)
-    connection.execute("UPDATE documents SET collection_id = ? WHERE id = ?", (new, document))
-    # The chunks get new ids, because a vector index does not add an id again that it has marked as deleted.
-    columns = f"{COLUMNS}, front"
-    chunks = connection.execute(f"SELECT id, {columns} FROM chunks WHERE document_id = ?", (document,))  # noqa: S608
-    for chunk_id, *fields in chunks.fetchall():
-        added = connection.execute(
-            f"INSERT INTO chunks (document_id, {columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-            (document, *fields),
-        ).lastrowid
+def _renew_chunk_ids(connection: sqlite3.Connection, document: int) -> None:
+    """Give chunks new ids, because a vector index does not add an id again that it has marked as deleted."""
+    columns = f"document_id, {COLUMNS}, front"
+    for (chunk_id,) in connection.execute("SELECT id FROM chunks WHERE document_id = ?", (document,)).fetchall():
+        insert = f"INSERT INTO chunks ({columns}) SELECT {columns} FROM chunks WHERE id = ?"  # noqa: S608 - our columns
+        added = connection.execute(insert, (chunk_id,)).lastrowid
         # Before the chunk is deleted: the deletion would cascade to its vector.
         connection.execute("UPDATE vectors SET chunk_id = ? WHERE chunk_id = ?", (added, chunk_id))
         connection.execute("DELETE FROM chunks WHERE id = ?", (chunk_id,))
     full_text.index_stems(connection, document)
 
 
-def collection_row(connection: sqlite3.Connection, name: str) -> sqlite3.Row:
+def collection_row(database: Database, name: str) -> sqlite3.Row:
     """Return a collection's row. Raises UnknownCollection."""
-    row: sqlite3.Row | None = connection.execute("SELECT * FROM collections WHERE name = ?", (name,)).fetchone()
-    if row is None:
-        raise UnknownCollection(f"There is no collection “{name}” any more. Choose another from the list.")
-    return row
+    for row in database.rows("SELECT * FROM collections WHERE name = ?", name):
+        return row
+    raise UnknownCollection(f"There is no collection “{name}” any more. Choose another from the list.")
 
 
 def embedders_differ(origin: str, origin_embedder: str, target: str, target_embedder: str) -> EmbedderMismatch:
@@ -181,52 +127,6 @@ def normalised_name(name: str, what: str) -> str:
     if len(name) > LONGEST_NAME and what == "collection":
         raise NameRefused(f"The name has {len(name)} characters; at most {LONGEST_NAME} are allowed. Shorten it.")
     return name
-
-
-class SqliteNames:
-    """The names of a collection's documents: bulk renaming, and look-up by name or content."""
-
-    def __init__(self, database: Database, collection: str) -> None:
-        self._database, self._collection = database, collection
-
-    def rename_all(self, names: Mapping[str, str]) -> None:
-        """Rename several documents at once, even if they swap names; a document that has a new name is replaced.
-
-        Raises UnknownCollection and StoreError.
-        """
-        with self._database.transaction() as connection:
-            collection_id = collection_row(connection, self._collection)["id"]
-            # Rename by way of temporary names that no document can have, in case documents swap names.
-            temporary = {f"\0{number}": (old, new) for number, (old, new) in enumerate(names.items())}
-            moved = {
-                temporary_name: new
-                for temporary_name, (old, new) in temporary.items()
-                if connection.execute(_RENAME, (temporary_name, collection_id, old)).rowcount
-            }
-            for temporary_name, new in moved.items():
-                connection.execute("DELETE FROM documents WHERE collection_id = ? AND name = ?", (collection_id, new))
-                connection.execute(_RENAME, (new, collection_id, temporary_name))
-                index_new_name(connection, collection_id, new)
-
-    def there(self, names: Iterable[str]) -> set[str]:
-        """Return the names in `names` that belong to documents."""
-        sql = (
-            "SELECT d.name FROM json_each(?) j CROSS JOIN collections k CROSS JOIN documents d "
-            "ON d.collection_id = k.id AND d.name = j.value WHERE k.name = ?"
-        )
-        return set(self._database.column(sql, json.dumps([*names]), self._collection))
-
-    def within(self, name: str) -> list[str]:
-        """Return the names of that document, if it exists, and of its parts (such as attachments), in order."""
-        # All names that begin with “name/” are between “name/” and “name0”, because “0” is the next character after
-        # “/”. The database's index finds such a range quickly.
-        sql = f"{_NAMES} AND (d.name = ?2 OR d.name > ?2 || '/' AND d.name < ?2 || '0') ORDER BY d.name"
-        return self._database.column(sql, self._collection, name)
-
-    def find_by_checksum(self, sha256: str) -> str | None:
-        """Return the name of the first document, by name, with that checksum; None if there is none."""
-        name: str | None = self._database.value(f"{_NAMES} AND d.sha256 = ?2 ORDER BY d.name", self._collection, sha256)
-        return name
 
 
 class MoveState(StrEnum):
@@ -267,50 +167,33 @@ def server_addresses(database: Database) -> list[tuple[str, str]]:
     return [(row["name"], row["address"]) for row in rows]
 
 
-def collection_fields(database: Database, collection: str) -> Mapping[str, Any]:
-    """Return a collection's row as a mapping. Raises UnknownCollection and StoreError."""
-    with database.transaction() as connection:
-        return dict(collection_row(connection, collection))
-
-
 def set_server_location(
-    database: Database,
-    collection: str,
-    location: ServerLocation | None,
-    embedder: str | None = None,
-    dimension: int = 0,
+    database: Database, collection: str, location: ServerLocation | None, embedding: tuple[str, int] | None = None
 ) -> None:
-    """Record a collection's server (None: only here), and its embedding model if given. Raises StoreError."""
+    """Record a collection's server (None: only here), and its embedding model and dimension if given.
+
+    If the move to the server is complete, the local documents are removed. Raises StoreError.
+    """
     with database.transaction() as connection:
-        write_server_location(connection, collection, location)
-        if embedder:
-            sql = "UPDATE collections SET embedder = ?, dimension = ? WHERE name = ?"
-            connection.execute(sql, (embedder, dimension, collection))
-
-
-def write_server_location(connection: sqlite3.Connection, collection: str, location: ServerLocation | None) -> None:
-    """Record a collection's server within a transaction; if the move there is complete, remove its local documents."""
-    number = collection_row(connection, collection)["id"]
-    connection.execute("DELETE FROM collection_homes WHERE collection_id = ?", (number,))
-    if location is None:
-        return
-    sql = "INSERT INTO collection_homes VALUES (?, ?, ?, ?)"
-    connection.execute(sql, (number, location.address, location.number, location.state))
-    if location.state is MoveState.THERE:
-        for table in ("documents", "folder_tags", "index_files"):
-            connection.execute(f"DELETE FROM {table} WHERE collection_id = ?", (number,))  # noqa: S608 - our own table name
+        number = collection_row(database, collection)["id"]
+        connection.execute("DELETE FROM collection_homes WHERE collection_id = ?", (number,))
+        if location:
+            sql = "INSERT INTO collection_homes VALUES (?, ?, ?, ?)"
+            connection.execute(sql, (number, location.address, location.number, location.state))
+            if location.state is MoveState.THERE:
+                for table in ("documents", "folder_tags", "index_files"):
+                    connection.execute(f"DELETE FROM {table} WHERE collection_id = ?", (number,))  # noqa: S608
+        if embedding:
+            connection.execute("UPDATE collections SET embedder = ?, dimension = ? WHERE id = ?", (*embedding, number))
 
 
 def add_server_collection(
-    database: Database, collection: str, location: ServerLocation, *, embedder: str, dimension: int, created_at: str
+    database: Database, collection: str, location: ServerLocation, *, embedder: str, dimension: int
 ) -> None:
     """Add a collection that is already on a server. Raises StoreError."""
     with database.transaction() as connection:
-        number = connection.execute(
-            "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, ?, ?, ?)",
-            (collection, embedder, dimension, created_at),
-        ).lastrowid
         connection.execute(
-            "INSERT INTO collection_homes VALUES (?, ?, ?, ?)",
-            (number, location.address, location.number, location.state),
+            "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, ?, ?, ?)",
+            (collection, embedder, dimension, now()),
         )
+        set_server_location(database, collection, location)

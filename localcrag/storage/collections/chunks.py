@@ -16,34 +16,14 @@ import numpy as np
 from localcrag.records.documents import Chunk, StoredChunk
 from localcrag.records.errors import StoreError
 from localcrag.records.protocols import Vectors
-from localcrag.storage.collections import full_text
 from localcrag.storage.database import Database
 from localcrag.text.places import SheetRow
 from localcrag.text.titles import passage_context, title_from_name, with_context
 
-NAMES_AND_TITLES = "SELECT d.id, d.name, d.title FROM documents d"
-"""The query for the rows that `titles_of` needs; a condition can follow."""
-_CHUNKS_IN_COLLECTION = (
-    "FROM chunks c JOIN documents d ON d.id = c.document_id JOIN collections k ON k.id = d.collection_id "
+_COLLECTION_FILTER = (
+    "SELECT c.id FROM chunks c JOIN documents d ON d.id = c.document_id JOIN collections k ON k.id = d.collection_id "
     "WHERE k.name = ?"
 )
-_COLLECTION_FILTER = f"SELECT c.id {_CHUNKS_IN_COLLECTION}"
-
-
-def chunk_texts(database: Database, collection: str) -> list[tuple[int, str]]:
-    """Return the id and the text to embed of each chunk of a collection, shortest text first."""
-    rows = database.rows(f"SELECT c.id, c.text, c.section, c.lead, c.document_id {_CHUNKS_IN_COLLECTION}", collection)
-    # A document that is deleted between the two queries has no title; replace_vectors then refuses its vectors.
-    titles = titles_of(
-        database.rows(f"{NAMES_AND_TITLES} JOIN collections k ON k.id = d.collection_id WHERE k.name = ?", collection)
-    )
-    return sorted(texts_in_context(rows, titles).items(), key=lambda text: len(text[1]))
-
-
-def embedded_texts(database: Database, document: int) -> dict[int, str]:
-    """Return the texts that were embedded for a document's chunks, by chunk id."""
-    rows = database.rows("SELECT id, text, section, lead, document_id FROM chunks WHERE document_id = ?", document)
-    return texts_in_context(rows, titles_of(database.rows(f"{NAMES_AND_TITLES} WHERE d.id = ?", document)))
 
 
 def texts_in_context(rows: Iterable[sqlite3.Row | Mapping[str, Any]], titles: Mapping[int, str]) -> dict[int, str]:
@@ -54,24 +34,6 @@ def texts_in_context(rows: Iterable[sqlite3.Row | Mapping[str, Any]], titles: Ma
     }
 
 
-def replace_vectors(
-    database: Database, collection: str, *, embedder: str, dimension: int, vectors: Mapping[int, Vectors]
-) -> None:
-    """Replace the vectors of a collection's chunks with those of another embedding model, in one transaction.
-
-    Raises StoreError if the collection's chunks are not exactly those in `vectors`; then nothing has changed.
-    """
-    with database.transaction() as connection:
-        now = connection.execute(_COLLECTION_FILTER, (collection,))
-        if {row["id"] for row in now} != set(vectors):
-            raise concurrent_change_error(collection)
-        connection.executemany(
-            "UPDATE vectors SET vector = ? WHERE chunk_id = ?",
-            [(vector_bytes(vector), chunk_id) for chunk_id, vector in vectors.items()],
-        )
-        _set_embedder(connection, collection, embedder, dimension)
-
-
 def concurrent_change_error(collection: str) -> StoreError:
     """Return the error for a collection whose chunks are not those that new vectors were computed for."""
     return StoreError(
@@ -80,16 +42,8 @@ def concurrent_change_error(collection: str) -> StoreError:
     )
 
 
-def _set_embedder(connection: sqlite3.Connection, collection: str, embedder: str, dimension: int) -> None:
-    """Record another embedding model, and remove the index files, which contain the old model's vectors."""
-    sql = "UPDATE collections SET embedder = ?, dimension = ? WHERE name = ? RETURNING id"
-    row = connection.execute(sql, (embedder, dimension, collection)).fetchone()
-    if row:
-        connection.execute("DELETE FROM index_files WHERE collection_id = ?", (row["id"],))
-
-
 def titles_of(rows: Iterable[sqlite3.Row | Mapping[str, Any]]) -> dict[int, str]:
-    """Return the titles of documents, by id, from rows of NAMES_AND_TITLES."""
+    """Return the titles of documents, by id, from rows with `id`, `name` and `title`."""
     return {row["id"]: row["title"] or title_from_name(row["name"]) for row in rows}
 
 
@@ -112,20 +66,11 @@ def stored_chunks(title: str | None, chunks: Sequence[Chunk], vectors: Vectors) 
     ]
 
 
-def put_chunks(connection: sqlite3.Connection, document: int, chunks: Sequence[StoredChunk]) -> None:
-    """Add chunks with their vectors to a document, and index all of its chunks for full-text search."""
-    for stored in chunks:
-        chunk = stored.chunk
-        rows = [(row.start, row.sheet, row.number) for row in chunk.rows]
-        chunk_id = connection.execute(
-            f"INSERT INTO chunks (document_id, {COLUMNS}, front) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608
-            (
-                *(document, chunk.page, chunk.start, chunk.end, chunk.text, chunk.section, chunk.lead),
-                *(chunk.confidence, json.dumps(rows, ensure_ascii=False) if rows else None, stored.front),
-            ),
-        ).lastrowid
-        connection.execute("INSERT INTO vectors VALUES (?, ?)", (chunk_id, stored.vector))
-    full_text.index_stems(connection, document)
+def chunk_values(chunk: Chunk) -> tuple[object, ...]:
+    """Return the values of COLUMNS for a chunk."""
+    rows = [(row.start, row.sheet, row.number) for row in chunk.rows]
+    texts = (chunk.text, chunk.section, chunk.lead, chunk.confidence)
+    return (chunk.page, chunk.start, chunk.end, *texts, json.dumps(rows, ensure_ascii=False) if rows else None)
 
 
 def chunk_from(row: sqlite3.Row | Mapping[str, Any]) -> Chunk:
@@ -154,11 +99,10 @@ def interrupted_collections(database: Database) -> list[str]:
     )
 
 
-def missing_vectors(database: Database, collection: str) -> tuple[list[tuple[int, str]], int]:
-    """Return the id and text of the chunks without a new vector, shortest first, and the number of all chunks."""
+def missing_vectors(database: Database, texts: Sequence[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return those of the given chunks, each an id and a text, that have no new vector."""
     finished = set(database.column("SELECT chunk_id FROM new_vectors"))
-    texts = chunk_texts(database, collection)
-    return [one for one in texts if one[0] not in finished], len(texts)
+    return [one for one in texts if one[0] not in finished]
 
 
 def add_new_vectors(database: Database, embedder: str, vectors: Mapping[int, Vectors]) -> None:
@@ -189,5 +133,9 @@ def use_new_vectors(database: Database, collection: str, *, embedder: str, dimen
             (collection,),
         )
         connection.execute(f"DELETE FROM new_vectors WHERE chunk_id IN ({_COLLECTION_FILTER})", (collection,))  # noqa: S608
-        _set_embedder(connection, collection, embedder, dimension)
+        sql = "UPDATE collections SET embedder = ?, dimension = ? WHERE name = ?"
+        connection.execute(sql, (embedder, dimension, collection))
+        # The index files contain the old model's vectors.
+        owner = "SELECT id FROM collections WHERE name = ?"
+        connection.execute(f"DELETE FROM index_files WHERE collection_id = ({owner})", (collection,))  # noqa: S608
         return True

@@ -30,7 +30,7 @@ from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import NameRefused, StoreError
 from localcrag.storage.collections.admin import LONGEST_NAME
 from localcrag.storage.collections.queries import checked_tag
-from localcrag.storage.database import Database
+from localcrag.storage.database import Database, now
 from localcrag.storage.files import PART, is_abandoned, locked_file
 from localcrag.storage.schema import HIDDEN_PREFIX, IS_VISIBLE, read_header
 
@@ -39,7 +39,7 @@ DOCUMENTS_PER_STEP = 50
 
 
 @contextmanager
-def hidden_collection(database: Database, *, embedder: str, dimension: int, created_at: str) -> Iterator[str]:
+def hidden_collection(database: Database, *, embedder: str, dimension: int) -> Iterator[str]:
     """Create a hidden collection for an import, and yield its name. Raises StoreError.
 
     Unless the block renames it (admin.rename_collection), the collection is removed afterwards, also after an error.
@@ -58,7 +58,7 @@ def hidden_collection(database: Database, *, embedder: str, dimension: int, crea
             with database.transaction() as connection:
                 connection.execute(
                     "INSERT INTO collections (name, embedder, dimension, created_at) VALUES (?, ?, ?, ?)",
-                    (name, embedder, dimension, created_at),
+                    (name, embedder, dimension, now()),
                 )
             try:
                 yield name
@@ -136,37 +136,14 @@ class DocumentRow:
     original: bytes | None
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    chunk: Chunk
-    front: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Document:
-    name: str
-    sha256: str
-    media_type: str
-    pages: int | None
-    text: str
-    added_at: str
-    dated: str | None
-    title: str | None
-    chunks: tuple[_Chunk, ...]
-    tags: tuple[str, ...]
-    scans: tuple[StoredScan, ...]
-
-
-_DOCUMENT, _SCANNED = TypeAdapter(_Document), TypeAdapter(ScannedPage)
-_FIELDS = tuple(name for name in _Document.__dataclass_fields__ if name != "chunks")
+_DOCUMENT, _SCANNED = TypeAdapter(StoredDocument), TypeAdapter(ScannedPage)
 
 
 def document_row(document: StoredDocument) -> DocumentRow:
     """Return the row for a document."""
-    chunks = tuple(_Chunk(one.chunk, one.front) for one in document.chunks)
-    one = _Document(chunks=chunks, **{name: getattr(document, name) for name in _FIELDS})
-    vectors = b"".join(chunk.vector for chunk in document.chunks)
-    return DocumentRow(_DOCUMENT.dump_json(one).decode(), vectors, document.original)
+    # Vectors and the file are bytes, so they have columns of their own.
+    one = _DOCUMENT.dump_json(document, exclude={"original": True, "chunks": {"__all__": {"vector"}}})
+    return DocumentRow(one.decode(), b"".join(chunk.vector for chunk in document.chunks), document.original)
 
 
 def checked_document(one: DocumentRow, dimension: int) -> StoredDocument:
@@ -185,22 +162,18 @@ def checked_document(one: DocumentRow, dimension: int) -> StoredDocument:
     _require(read.pages is None or 0 <= read.pages <= MOST_PAGES, name, "number of pages")
     _require(_TIME.fullmatch(read.added_at), name, "time")
     _require(read.dated is None or _DAY.fullmatch(read.dated), name, "day")
-    title = _line(read.title)
     vectors = _vectors(one.vectors, len(read.chunks), dimension, name)
-    return StoredDocument(
-        name=name, sha256=read.sha256, media_type=read.media_type, pages=read.pages, text=read.text,
-        added_at=read.added_at, dated=read.dated, title=title,
-        chunks=tuple(
-            StoredChunk(_chunk(chunk.chunk, read, name), _INVISIBLE.sub(" ", chunk.front), vector)
-            for chunk, vector in zip(read.chunks, vectors, strict=True)
-        ),
-        tags=tuple(dict.fromkeys(_tag(tag) for tag in read.tags)),
-        scans=tuple(_scan(scan, name) for scan in read.scans),
-        original=one.original,
+    chunks = (
+        StoredChunk(_chunk(chunk.chunk, read, name), _INVISIBLE.sub(" ", chunk.front), vector)
+        for chunk, vector in zip(read.chunks, vectors, strict=True)
+    )
+    return replace(
+        read, name=name, title=_line(read.title), chunks=tuple(chunks), original=one.original,
+        tags=tuple(dict.fromkeys(map(_tag, read.tags))), scans=tuple(_scan(scan, name) for scan in read.scans),
     )  # fmt: skip
 
 
-def checked_description(values: Mapping[str, str]) -> AboutCollection:
+def checked_description(values: Mapping[str, str]) -> CollectionDescription:
     """Check the file's description of its collection, and return the description. Raises DamagedFile."""
     try:
         about = {key: json.loads(value) for key, value in values.items()}
@@ -219,7 +192,7 @@ def checked_description(values: Mapping[str, str]) -> AboutCollection:
     are_numbers = type(dimension) is int and type(documents) is int
     if not (are_numbers and 1 <= dimension <= MOST_DIMENSIONS and documents >= 0):
         raise DamagedFile("it contains invalid numbers")
-    return AboutCollection(name, embedder, dimension, documents, preset, web, folder_tags)
+    return CollectionDescription(name, embedder, dimension, documents, preset, web, folder_tags)
 
 
 def _name(name: str) -> str:
@@ -245,7 +218,7 @@ def _tag(tag: str) -> str:
         raise DamagedFile(f"a tag is invalid: {error}") from error
 
 
-def _chunk(chunk: Chunk, document: _Document, name: str) -> Chunk:
+def _chunk(chunk: Chunk, document: StoredDocument, name: str) -> Chunk:
     _require(0 <= chunk.start <= chunk.end <= len(document.text), name, "place of a chunk")
     _require(chunk.page is None or 1 <= chunk.page <= MOST_PAGES, name, "page of a chunk")
     _require(chunk.confidence is None or 0 <= chunk.confidence <= 1, name, "confidence of a chunk")
@@ -289,7 +262,7 @@ MOST_BYTES = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
-class AboutCollection:
+class CollectionDescription:
     """The file's description of its collection. `folder_tags` maps a folder to its tags."""
 
     name: str
@@ -335,7 +308,7 @@ class CollectionWriter:
         except sqlite3.Error as error:
             raise self._unwritable(error) from error
 
-    def finish(self, about: AboutCollection) -> None:
+    def finish(self, about: CollectionDescription) -> None:
         """Write the description of the collection, and move the file into place. Raises StoreError."""
         values = {key: json.dumps(value, ensure_ascii=False) for key, value in asdict(about).items()}
         values["digest"] = json.dumps(_total_digest(self._digests, values))
@@ -412,7 +385,7 @@ class CollectionReader:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_BYTES)
         return connection
 
-    def _about(self) -> AboutCollection:
+    def _about(self) -> CollectionDescription:
         """Check the file, except for the content of its documents, and return its description. Raises StoreError."""
         try:
             for pragma in ("trusted_schema = OFF", "cell_size_check = ON", "query_only = ON"):

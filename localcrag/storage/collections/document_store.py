@@ -1,135 +1,34 @@
-"""Documents, chunks and scanned pages of one SQLite collection.
-
-A scanned page is a picture: it is waiting for text recognition, was recognised, or failed.
-"""
+"""Documents and chunks of one SQLite collection."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localcrag.records.documents import Chunk, Document, ScannedPage
-from localcrag.records.errors import StoreError, UnknownCollection
+from localcrag.records.documents import DOCUMENT_COLUMNS, Chunk, Document, StoredChunk
+from localcrag.records.errors import IndexFileError, StoreError, UnknownCollection
 from localcrag.records.ingest import OriginalFile
 from localcrag.records.protocols import Vectors
-from localcrag.storage.collections import admin, full_text, index_folder, queries
-from localcrag.storage.collections.chunks import (
-    NAMES_AND_TITLES,
-    chunk_from,
-    embedded_texts,
-    put_chunks,
-    stored_chunks,
-    title_to_store,
-    titles_of,
-)
+from localcrag.storage.collections import admin, full_text
+from localcrag.storage.collections.chunks import COLUMNS, chunk_values, stored_chunks, title_to_store
 from localcrag.storage.collections.engine_choice import EngineChoice
 from localcrag.storage.collections.index_folder import IndexRow
-from localcrag.storage.collections.queries import (
-    DOCUMENTS_QUERY,
-    document_from,
-    documents_of,
-    embedder_mismatch,
-    no_document,
-)
+from localcrag.storage.collections.queries import embedder_mismatch
+from localcrag.storage.collections.stored_collection import NAMED, OpenStore, StoredCollection
 from localcrag.storage.database import Database, now
-from localcrag.storage.files import keep_file
+from localcrag.storage.files import changed_file, read_pieces
 from localcrag.storage.schema import IS_VISIBLE
-from localcrag.text.titles import BEGINNING, find_title
+from localcrag.text.titles import passage_context, title_from_name
 
 if TYPE_CHECKING:
     from localcrag.storage.collections.vector_index import ChunkIndex
-
-
-class ScanStore:
-    """The scanned pages of one collection's documents."""
-
-    def __init__(self, database: Database, collection: str) -> None:
-        self._database, self._collection = database, collection
-
-    def documents(self) -> list[Document]:
-        """Return documents with pages to recognise, or recognised pages missing from their text, oldest first."""
-        to_do = "EXISTS (SELECT 1 FROM scans s WHERE s.document_id = d.id AND s.error IS NULL AND NOT s.in_text)"
-        rows = self._database.rows(f"{DOCUMENTS_QUERY} AND {to_do} ORDER BY d.id", self._collection)
-        return [document_from(row) for row in rows]
-
-    def original(self, document: Document) -> bytes | None:
-        """Return a document's file, or None if the document is gone."""
-        data: bytes | None = self._database.value("SELECT data FROM originals WHERE document_id = ?", document.id)
-        return data
-
-    def text(self, document: Document) -> str:
-        """Return a document's text, or "" if the document is gone."""
-        return str(self._database.value("SELECT text FROM documents WHERE id = ?", document.id) or "")
-
-    def waiting(self, document: Document) -> list[int]:
-        """Return the numbers of the pages that still wait for text recognition, in order."""
-        sql = "SELECT page FROM scans WHERE document_id = ? AND read IS NULL AND error IS NULL ORDER BY page"
-        return self._database.column(sql, document.id)
-
-    def read(self, document: Document) -> dict[int, ScannedPage]:
-        """Return the recognised pages of a document, by page number."""
-        rows = self._database.rows("SELECT * FROM scans WHERE document_id = ? AND read IS NOT NULL", document.id)
-        return {row["page"]: ScannedPage.of(json.loads(row["read"])) for row in rows}
-
-    def keep(self, document: Document, page: int, read: ScannedPage, seconds: float) -> None:
-        """Store the recognised content of a page, unless the document is gone. Raises StoreError."""
-        content = json.dumps(read.plain(), ensure_ascii=False)
-        sql = "UPDATE scans SET read = ?, confidence = ?, seconds = ? WHERE document_id = ? AND page = ?"
-        self._database.run(sql, content, read.confidence, seconds, document.id, page)
-
-    def record_failure(self, document: Document, page: int, error: str) -> None:
-        """Store why a page could not be recognised, unless the document is gone. Raises StoreError."""
-        self._database.run("UPDATE scans SET error = ? WHERE document_id = ? AND page = ?", error, document.id, page)
-
-    def retry_failed(self) -> None:
-        """Queue the pages that failed for text recognition again. Raises StoreError."""
-        self._database.run(
-            "UPDATE scans SET error = NULL WHERE document_id IN (SELECT d.id FROM documents d "
-            "JOIN collections k ON k.id = d.collection_id WHERE k.name = ?)",
-            self._collection,
-        )
-
-    def vectors(self, document: Document) -> dict[str, Vectors]:
-        """Return the vectors of a document's chunks, keyed by the embedded text."""
-        texts = embedded_texts(self._database, document.id)
-        rows = self._database.rows(
-            "SELECT v.* FROM vectors v JOIN chunks c ON c.id = v.chunk_id WHERE c.document_id = ?", document.id
-        )
-        return {texts[row["chunk_id"]]: np.frombuffer(row["vector"], "<f4") for row in rows if row["chunk_id"] in texts}
-
-    def replace_text(
-        self,
-        document: Document,
-        *,
-        text: str,
-        chunks: Sequence[Chunk],
-        vectors: Vectors,
-        title: str,
-        pages: Sequence[int],
-    ) -> None:
-        """Replace a document's text and chunks in one transaction; the new text includes the scanned `pages`.
-
-        Does nothing if the document is gone. `vectors` has a row per chunk. Raises StoreError.
-        """
-        with self._database.transaction() as connection:
-            changed = connection.execute(
-                "UPDATE documents SET text = ?, title = ? WHERE id = ?",
-                (text, title_to_store(title, document.name), document.id),
-            )
-            if not changed.rowcount:
-                return
-            connection.execute("DELETE FROM chunks WHERE document_id = ?", (document.id,))
-            put_chunks(connection, document.id, stored_chunks(title, chunks, vectors))
-            connection.executemany(
-                "UPDATE scans SET in_text = 1 WHERE document_id = ? AND page = ?",
-                [(document.id, page) for page in pages],
-            )
 
 
 def collections_to_recognise(database: Database) -> dict[str, str]:
@@ -145,29 +44,6 @@ def collections_to_recognise(database: Database) -> dict[str, str]:
     return {row["name"]: row["embedder"] for row in rows}
 
 
-def recognised_pages(connection: sqlite3.Connection, collection: int, name: str, sha256: str) -> dict[int, sqlite3.Row]:
-    """Return the recognised pages of a document, by page, if the stored file has this checksum."""
-    rows = connection.execute(
-        "SELECT s.* FROM scans s JOIN documents d ON d.id = s.document_id "
-        "WHERE d.collection_id = ? AND d.name = ? AND d.sha256 = ? AND s.read IS NOT NULL",
-        (collection, name, sha256),
-    )
-    return {row["page"]: row for row in rows}
-
-
-def queue_pages(
-    connection: sqlite3.Connection, document: int, pages: Sequence[int], read: Mapping[int, sqlite3.Row]
-) -> None:
-    """Queue these pages of a document for text recognition; pages in `read` keep their recognised content."""
-    columns = ("read", "confidence", "seconds")
-    connection.executemany(
-        "INSERT INTO scans (document_id, page, read, confidence, seconds) VALUES (?, ?, ?, ?, ?)",
-        [(document, page, *(read[page][column] if page in read else None for column in columns)) for page in pages],
-    )
-
-
-_IDS_PER_STATEMENT = 500
-"""Ids per statement; SQLite's oldest limit on variables is 999."""
 _COLLECTION = (
     "SELECT k.*, h.address FROM collections k LEFT JOIN collection_homes h ON h.collection_id = k.id "
     "AND h.state = 'there' WHERE k.id = ?"
@@ -175,11 +51,119 @@ _COLLECTION = (
 """Query for a collection's row, with the server's address if the collection is on a server."""
 
 
-class DocumentStore:
-    """The documents and chunks of one collection."""
+DOCUMENTS_QUERY = """
+SELECT d.id, d.name, d.sha256, d.media_type, d.pages, d.characters, d.added_at, d.dated,
+       (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunks,
+       (SELECT l.language FROM document_languages l WHERE l.document_id = d.id) AS language,
+       (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.read IS NULL AND s.error IS NULL) AS waiting,
+       (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.read IS NOT NULL) AS recognised,
+       (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.error IS NOT NULL) AS illegible,
+       (SELECT avg(s.confidence) FROM scans s WHERE s.document_id = d.id) AS confidence,
+       (SELECT json_group_array(tag) FROM (
+            SELECT t.tag FROM document_tags t WHERE t.document_id = d.id
+            UNION SELECT f.tag FROM folder_tags f WHERE f.collection_id = d.collection_id
+            AND substr(d.name, 1, length(f.folder) + 1) = f.folder || '/' ORDER BY 1
+       )) AS tags
+FROM documents d WHERE d.collection_id = :collection
+"""
+
+
+class SqliteSession:
+    """A transaction of one collection; see stored_collection.Session."""
+
+    def __init__(self, connection: sqlite3.Connection, collection: int) -> None:
+        self.connection, self._collection = connection, collection
+
+    def rows(self, sql: str, **values: Any) -> list[sqlite3.Row]:
+        """Run a statement, with values for its :names, and return its rows."""
+        return self.connection.execute(sql, {"collection": self._collection, **values}).fetchall()
+
+    def run(self, sql: str, **values: Any) -> int:
+        """Run a statement, and return the number of rows that it changed."""
+        return self.connection.execute(sql, {"collection": self._collection, **values}).rowcount
+
+
+class SqliteDocuments(StoredCollection[SqliteSession]):
+    """The documents of one collection in SQLite."""
 
     server = None
     """Address of the server's database; None, because this collection is on no server."""
+    documents_query = DOCUMENTS_QUERY
+    column_prefix = value_prefix = condition_prefix = ""
+    # “0” is the next character after “/”. The database's index finds such a range quickly.
+    is_inside = "name > :name || '/' AND name < :name || '0'"
+    temporary_name = "\0"
+    chunk_vectors = "vector FROM chunks JOIN vectors ON chunk_id = id"
+    new_document = (
+        f"INSERT INTO documents (collection_id, {', '.join(DOCUMENT_COLUMNS)}, characters) VALUES (:collection, "  # noqa: S608
+        f"{', '.join(f':{name}' for name in DOCUMENT_COLUMNS)}, :characters) RETURNING id"
+    )
+    _database: Database
+
+    def _id(self) -> int | None:
+        """Return the collection's id, or None if there is no such collection."""
+        number: int | None = self._database.value("SELECT id FROM collections WHERE name = ?", self.name)
+        return number
+
+    def rows(self, sql: str, **values: Any) -> list[sqlite3.Row]:
+        """Return the rows of a query; none if there is no such collection."""
+        return self._database.rows(sql, collection=self._id(), **values)
+
+    @contextmanager
+    def writing(self) -> Iterator[SqliteSession]:
+        """Begin a transaction. Raises UnknownCollection."""
+        with self._database.transaction() as connection:
+            yield SqliteSession(connection, admin.collection_row(self._database, self.name)["id"])
+
+    def put_chunks(self, session: SqliteSession, document: int, chunks: Sequence[StoredChunk]) -> None:
+        """Add chunks with their vectors to a document, and index all of its chunks for full-text search."""
+        insert = f"INSERT INTO chunks (document_id, {COLUMNS}, front) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608
+        for stored in chunks:
+            values = (document, *chunk_values(stored.chunk), stored.front)
+            number = session.connection.execute(insert, values).lastrowid
+            session.connection.execute("INSERT INTO vectors VALUES (?, ?)", (number, stored.vector))
+        full_text.index_stems(session.connection, document)
+
+    def delete_chunks(self, session: SqliteSession, document: int) -> None:
+        """Remove all chunks of a document."""
+        session.run("DELETE FROM chunks WHERE document_id = :document", document=document)
+
+    def delete_row(self, session: SqliteSession, name: str) -> bool:
+        """Remove a document; return whether it existed."""
+        return session.run(f"DELETE FROM documents WHERE {NAMED}", name=name) > 0  # noqa: S608 - our own SQL
+
+    def index_new_name(self, session: SqliteSession, document: int, name: str, *, titled: bool) -> None:
+        """Re-index the chunks of a document without its own title under its new name."""
+        if titled:
+            return
+        title = title_from_name(name)
+        sql = "SELECT id, text, section, lead, front FROM chunks WHERE document_id = :document"
+        for row in session.rows(sql, document=document):
+            front = passage_context(title, row["text"], section=row["section"], lead=row["lead"])
+            # The index has no copy of the text, so FTS5 needs the old values to find the words to remove.
+            delete = "INSERT INTO chunks_fts (chunks_fts, rowid, text, front) VALUES ('delete', :id, :text, :front)"
+            session.run(delete, **row)
+            session.run("UPDATE chunks SET front = :front WHERE id = :id", id=row["id"], front=front)
+            insert = "INSERT INTO chunks_fts (rowid, text, front) VALUES (:id, :text, :front)"
+            session.run(insert, id=row["id"], text=row["text"], front=front)
+        full_text.index_stems(session.connection, document)
+
+    def read_vector(self, stored: bytes) -> Vectors:
+        """Return a vector, given the column `vector`."""
+        return np.frombuffer(stored, "<f4")
+
+    def existing(self, names: Iterable[str]) -> set[str]:
+        """Return the names in `names` that belong to documents."""
+        # CROSS JOIN keeps SQLite from reading all documents.
+        sql = (
+            "SELECT d.name FROM json_each(:names) j CROSS JOIN documents d "
+            "ON d.collection_id = :collection AND d.name = j.value"
+        )
+        return {row["name"] for row in self.rows(sql, names=json.dumps([*names]))}
+
+
+class DocumentStore(SqliteDocuments, OpenStore[SqliteSession]):
+    """The documents and chunks of one collection."""
 
     def __init__(self, database: Database, collection: str, *, embedder: str, dimension: int) -> None:
         """Open the collection, creating it if it does not exist. Raises EmbedderMismatch and StoreError."""
@@ -197,79 +181,10 @@ class DocumentStore:
             self.id: int = row["id"]
             row = connection.execute(_COLLECTION, (self.id,)).fetchone()
         self._require_embedder(row)
-        self.languages = full_text.UntilChanged(database, self._count_languages)
-        self._chunks = full_text.UntilChanged(database, self._count_chunks)
-
-    def documents(self) -> list[Document]:
-        """Return all documents, sorted by name."""
-        return documents_of(self._database, self.name)
-
-    def find(self, name: str) -> Document | None:
-        """Return the document of that name, or None."""
-        rows = self._database.rows(DOCUMENTS_QUERY + " AND d.name = ?", self.name, name)
-        return document_from(rows[0]) if rows else None
-
-    def twin(self, sha256: str, exclude: str) -> str | None:
-        """Return the first document (by name) with that checksum, leaving out `exclude`; None if there is none."""
-        sql = "SELECT name FROM documents WHERE collection_id = ? AND sha256 = ? AND name != ? ORDER BY name LIMIT 1"
-        name: str | None = self._database.value(sql, self.id, sha256, exclude)
-        return name
-
-    def put(
-        self,
-        name: str,
-        *,
-        sha256: str,
-        media_type: str,
-        pages: int | None,
-        text: str,
-        chunks: Sequence[Chunk],
-        vectors: Vectors,
-        title: str | None = None,
-        dated: str | None = None,
-        original: OriginalFile | None = None,
-        unread: Sequence[int] = (),
-    ) -> None:
-        """Store a document in one transaction, with its file if given; replace an earlier one of the same name.
-
-        `vectors` has a row per chunk. Searches find a chunk by its text and by the headings in front of it. Without a
-        title, the document gets one from its text and name. The pages in `unread` wait for text recognition, unless
-        they were recognised for the same file before. Existing tags are kept. Raises StoreError, and UnreadableDocument
-        if the file is gone or has changed; then nothing is stored.
-        """
-        title = title or find_title(text[:BEGINNING], name)
-        with self._database.transaction() as connection:
-            # Another process may have re-indexed the collection with another model since it was opened.
-            self._require_embedder(connection.execute(_COLLECTION, (self.id,)).fetchone())
-            # Both queries need the earlier document, so they come before its deletion.
-            read = recognised_pages(connection, self.id, name, sha256)
-            tags = queries.tags_of(connection, self.id, name)
-            self._delete(connection, name)
-            own_title = title_to_store(title, name)
-            document: int = connection.execute(
-                "INSERT INTO documents (collection_id, name, sha256, media_type, pages, text, added_at, dated, title, "
-                "characters) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id",
-                (self.id, name, sha256, media_type, pages, text, now(), dated, own_title, len(text)),
-            ).fetchone()["id"]
-            put_chunks(connection, document, stored_chunks(title, chunks, vectors))
-            queue_pages(connection, document, unread, read)
-            queries.add_tags(connection, document, tags)
-            if original:
-                keep_file(connection, document, original)
-
-    def text(self, name: str) -> str:
-        """Return a document's text. Raises UnknownDocument."""
-        sql = "SELECT text FROM documents WHERE collection_id = ? AND name = ?"
-        text: str | None = self._database.value(sql, self.id, name)
-        if text is None:
-            raise no_document(self.name, name)
-        return text
-
-    def title(self, name: str) -> str | None:
-        """Return a document's title, or None if it is made from the name."""
-        sql = "SELECT title FROM documents WHERE collection_id = ? AND name = ?"
-        title: str | None = self._database.value(sql, self.id, name)
-        return title
+        self.languages = full_text.CachedValue(database, self._count_languages)
+        self._chunks = full_text.CachedValue(
+            database, lambda: int(database.value(f"SELECT count(*) {self._chunks_sql(None)}", self.id))
+        )
 
     def recut(self, document: Document, *, chunks: Sequence[Chunk], vectors: Vectors, title: str) -> None:
         """Add chunks to a document that has none, in one transaction; `vectors` has a row per chunk.
@@ -277,29 +192,45 @@ class DocumentStore:
         The document's checksum becomes that of its text, from which the chunks were made. If its file is added again,
         it is therefore read again. Raises StoreError, UnknownCollection and EmbedderMismatch.
         """
-        with self._database.transaction() as connection:
-            self._require_embedder(connection.execute(_COLLECTION, (self.id,)).fetchone())
+        with self.writing() as session:
             sha256 = hashlib.sha256(self.text(document.name).encode()).hexdigest()
-            connection.execute(
-                "UPDATE documents SET title = ?, sha256 = ? WHERE id = ?",
-                (title_to_store(title, document.name), sha256, document.id),
-            )
-            put_chunks(connection, document.id, stored_chunks(title, chunks, vectors))
+            sql = "UPDATE documents SET title = :title, sha256 = :sha256 WHERE id = :document"
+            session.run(sql, title=title_to_store(title, document.name), sha256=sha256, document=document.id)
+            self.put_chunks(session, document.id, stored_chunks(title, chunks, vectors))
 
-    def delete(self, name: str) -> int:
-        """Remove a document and its attachments; return the number of attachments. Raises UnknownDocument."""
+    def _id(self) -> int:
+        return self.id
+
+    @contextmanager
+    def writing(self) -> Iterator[SqliteSession]:
+        """Begin a transaction. Raises UnknownCollection and EmbedderMismatch, and StoreError if it has been moved."""
         with self._database.transaction() as connection:
-            if not self._delete(connection, name):
-                raise no_document(self.name, name)
-            return admin.delete_attachments(connection, self.id, name)
+            # Another process may have re-indexed the collection with another model since it was opened.
+            self._require_embedder(connection.execute(_COLLECTION, (self.id,)).fetchone())
+            yield SqliteSession(connection, self.id)
 
-    def _delete(self, connection: sqlite3.Connection, name: str) -> bool:
-        sql = "DELETE FROM documents WHERE collection_id = ? AND name = ?"
-        return connection.execute(sql, (self.id, name)).rowcount > 0
+    def keep_file(self, session: SqliteSession, document: int, file: OriginalFile) -> None:
+        """Store the file of a document. Raises UnreadableDocument."""
+        try:
+            size = file.path.stat().st_size
+            session.run("INSERT INTO originals VALUES (:document, zeroblob(:size))", document=document, size=size)
+            with session.connection.blobopen("originals", "data", document) as blob:
+                for piece in read_pieces(file):
+                    blob.write(piece)
+        except (OSError, ValueError) as error:  # ValueError: the file has grown beyond the size of the blob
+            raise changed_file(file) from error
+
+    def chunk_rows(self, columns: str, ids: Sequence[int], **values: Any) -> list[sqlite3.Row]:
+        """Return columns of the chunks (c) with these ids, and of their documents (d), if they still exist."""
+        sql = (
+            f"SELECT {columns} FROM chunks c JOIN documents d ON d.id = c.document_id "  # noqa: S608 - our own SQL
+            "WHERE c.id IN (SELECT value FROM json_each(:ids))"
+        )
+        return self.rows(sql, ids=json.dumps([*ids]), **values)
 
     def chunk_ids(self, within: Collection[int] | None = None) -> list[int]:
         """Return the ids of all chunks, or only of those in the documents `within`, in ascending order."""
-        sql = f"SELECT c.id {self._of(within)} ORDER BY c.id"
+        sql = f"SELECT c.id {self._chunks_sql(within)} ORDER BY c.id"
         return self._database.column(sql, self.id, chosen=full_text.fast_container(within))
 
     def _count_languages(self) -> dict[str, int]:
@@ -310,17 +241,14 @@ class DocumentStore:
         )
         return {row["language"]: row["number"] for row in self._database.rows(sql, self.id)}
 
-    def _count_chunks(self) -> int:
-        return int(self._database.value(f"SELECT count(*) {self._of(None)}", self.id))
-
     def number_of_chunks(self, within: Collection[int] | None = None) -> int:
         """Return the number of all chunks, or only of those in the documents `within`."""
         if within is None:
             return self._chunks()
-        sql = f"SELECT count(*) {self._of(within)}"
+        sql = f"SELECT count(*) {self._chunks_sql(within)}"
         return int(self._database.value(sql, self.id, chosen=full_text.fast_container(within)))
 
-    def _of(self, within: Collection[int] | None) -> str:
+    def _chunks_sql(self, within: Collection[int] | None) -> str:
         chosen = "" if within is None else " AND chosen(d.id)"
         return f"FROM chunks c JOIN documents d ON d.id = c.document_id WHERE d.collection_id = ?{chosen}"
 
@@ -337,50 +265,11 @@ class DocumentStore:
             return now, (set(), set())
         return now, full_text.changes_since(self._database, self.id, since) if since else None
 
-    def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
-        """Return the document name and the chunk of each id that still exists."""
-        sql = "SELECT c.*, d.name FROM chunks c JOIN documents d ON d.id = c.document_id WHERE c.id IN ({})"
-        return {row["id"]: (row["name"], chunk_from(row)) for row in self._by_id(sql, ids)}
-
-    def neighbour(self, chunk_id: int, *, behind: bool) -> tuple[int, Chunk] | None:
-        """Return the previous or (`behind`) next chunk of the same document, with its id, or None."""
-        document = "document_id = (SELECT document_id FROM chunks WHERE id = ?1)"
-        before, after = "SELECT max(id) FROM chunks WHERE id < ?1 AND ", "SELECT min(id) FROM chunks WHERE id > ?1 AND "
-        identifier = self._database.value((after if behind else before) + document, chunk_id)
-        found = self.chunks([identifier]) if identifier is not None else {}
-        return (identifier, found[identifier][1]) if found else None
-
-    def excerpt(self, chunk_id: int, start: int, end: int) -> str:
-        """Return the characters from `start` to `end` of a chunk's document, or "" if it is gone."""
-        sql = "SELECT substr(text, ?, ?) FROM documents WHERE id = (SELECT document_id FROM chunks WHERE id = ?)"
-        return str(self._database.value(sql, start + 1, end - start, chunk_id) or "")
-
-    def chunks_within(self, chunk_id: int, start: int, end: int) -> list[int]:
-        """Return the ids of the chunks that overlap these characters of a chunk's document, in order."""
-        sql = (
-            "SELECT id FROM chunks WHERE document_id = (SELECT document_id FROM chunks WHERE id = ?) "
-            'AND start < ? AND "end" > ? ORDER BY id'
-        )
-        return self._database.column(sql, chunk_id, end, start)
-
-    def dates(self, ids: Sequence[int]) -> dict[int, str]:
-        """Return the date of each chunk's document; documents without a date are left out."""
-        sql = (
-            "SELECT c.id, d.dated FROM chunks c JOIN documents d ON d.id = c.document_id "
-            "WHERE d.dated IS NOT NULL AND c.id IN ({})"
-        )
-        return {row["id"]: row["dated"] for row in self._by_id(sql, ids)}
-
-    def titles(self, ids: Sequence[int]) -> dict[int, str]:
-        """Return the title of each chunk's document."""
-        documents = self.documents_of(ids)
-        titles = titles_of(self._by_id(f"{NAMES_AND_TITLES} WHERE d.id IN ({{}})", sorted(set(documents.values()))))
-        return {chunk: titles[document] for chunk, document in documents.items() if document in titles}
-
     def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
         """Return the stored vector, shape (dimension,), of each id that still exists."""
-        rows = self._by_id("SELECT chunk_id, vector FROM vectors WHERE chunk_id IN ({})", ids)
-        return {row["chunk_id"]: np.frombuffer(row["vector"], dtype="<f4") for row in rows}
+        sql = "SELECT chunk_id, vector FROM vectors WHERE chunk_id IN (SELECT value FROM json_each(?))"
+        rows = self._database.rows(sql, json.dumps([*ids]))
+        return {row["chunk_id"]: self.read_vector(row["vector"]) for row in rows}
 
     def full_text(self, question: str, k: int, within: Collection[int] | None = None) -> list[int]:
         """Return up to `k` chunk ids by BM25, best first, restricted to the documents `within` if given."""
@@ -390,15 +279,6 @@ class DocumentStore:
         """Return the ids of the documents that contain a word, or None if very many chunks contain it."""
         return full_text.documents_containing(self._database, self.id, word)
 
-    def documents_of(self, ids: Sequence[int]) -> dict[int, int]:
-        """Return the document id of each chunk that still exists."""
-        rows = self._by_id("SELECT id, document_id FROM chunks WHERE id IN ({})", ids)
-        return {row["id"]: row["document_id"] for row in rows}
-
-    def number_of_documents(self) -> int:
-        """Return the number of documents."""
-        return int(self._database.value("SELECT count(*) FROM documents WHERE collection_id = ?", self.id))
-
     def open_index(self, folder: Path, engines: EngineChoice) -> ChunkIndex:
         """Open the vector index; its files are in `folder`. Raises StoreError."""
         from localcrag.storage.collections.vector_index import ChunkIndex  # noqa: PLC0415 - takes a while to import
@@ -407,16 +287,31 @@ class DocumentStore:
 
     def index_file(self) -> IndexRow | None:
         """Return the row of the vector index file that was written last, or None."""
-        return index_folder.read_index_row(self._database, self.id)
+        for row in self.rows("SELECT * FROM index_files WHERE collection_id = :collection"):
+            state = row["newest"], row["highest"]
+            return IndexRow(row["name"], row["fingerprint"], row["rows"], state, row["gone"])
+        return None
 
     def set_index_file(self, row: IndexRow | None) -> str | None:
-        """Record the vector index file that was just written, and return the name of the previous one."""
-        return index_folder.write_index_row(self._database, self.id, row)
+        """Record the vector index file that was just written, or that there is none; return the previous one's name.
 
-    def _by_id(self, sql: str, ids: Sequence[int]) -> Iterator[sqlite3.Row]:
-        for at in range(0, len(ids), _IDS_PER_STATEMENT):
-            some = ids[at : at + _IDS_PER_STATEMENT]
-            yield from self._database.rows(sql.format(", ".join("?" * len(some))), *some)
+        Also removes the records of changes that are too old for any index to need. Raises IndexFileError.
+        """
+        try:
+            with self._database.transaction() as connection:
+                delete = "DELETE FROM index_files WHERE collection_id = ? RETURNING name"
+                before = connection.execute(delete, (self.id,)).fetchone()
+                if row:
+                    connection.execute(
+                        "INSERT INTO index_files (collection_id, name, fingerprint, rows, newest, highest, gone) "
+                        "VALUES (?, ?, ?, ?, ?, ?, ?)",
+                        (self.id, row.name, row.fingerprint, row.rows, *row.state, row.gone),
+                    )
+                prune = "DELETE FROM chunk_changes WHERE number <= (SELECT max(number) FROM chunk_changes) - ?"
+                connection.execute(prune, (full_text.CHANGES_KEPT,))
+        except StoreError as error:
+            raise IndexFileError(f"The vector index could not be noted in the database. {error}") from error
+        return before["name"] if before else None
 
     def _require_embedder(self, row: sqlite3.Row | None) -> None:
         if row is None:

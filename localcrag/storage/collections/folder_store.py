@@ -6,13 +6,15 @@ import json
 import os
 import sqlite3
 from collections.abc import Collection, Iterable, Mapping
-from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from localcrag.records.errors import StoreError
-from localcrag.records.ingest import FolderCounts, GoneFilePolicy, KnownFile, Stamp, WatchedFolder
+from localcrag.records.ingest import FolderCounts, KnownFile, Stamp, WatchedFolder
 from localcrag.storage.collections.admin import collection_row
 from localcrag.storage.database import Database, now
 
+_FOLDER = TypeAdapter(WatchedFolder)
 _FOLDERS = "SELECT b.*, k.name AS collection FROM bound_folders b JOIN collections k ON k.id = b.collection_id"
 _COLLECTION_FILTER = "folder_id IN (SELECT id FROM bound_folders WHERE collection_id = ?)"
 _ALIASES = (
@@ -54,7 +56,7 @@ class FolderStore:
                 "(?, ?, ?, ?, ?, ?, ?) ON CONFLICT (path) DO UPDATE SET include = excluded.include, "
                 "exclude = excluded.exclude, gone = excluded.gone, paused = 0, in_step_at = NULL",
                 (
-                    collection_row(connection, wanted.collection)["id"], str(wanted.path), wanted.prefix,
+                    collection_row(self._database, wanted.collection)["id"], str(wanted.path), wanted.prefix,
                     json.dumps(wanted.include), json.dumps(wanted.exclude), wanted.gone, now(),
                 ),
             )  # fmt: skip
@@ -69,15 +71,15 @@ class FolderStore:
         """Pause or resume the watching of a folder. Raises StoreError."""
         self._change(folder, "paused = ?", int(paused))
 
-    def in_step(self, folder: int) -> None:
+    def record_sync(self, folder: int) -> None:
         """Record that a folder exists and that the collection is up to date with its files. Raises StoreError."""
         self._change(folder, "in_step_at = ?, away_since = NULL, away_why = NULL", now())
 
-    def there(self, folder: int) -> None:
+    def record_present(self, folder: int) -> None:
         """Record that a folder exists. Raises StoreError."""
         self._change(folder, "away_since = NULL, away_why = NULL")
 
-    def away(self, folder: int, why: str) -> None:
+    def record_missing(self, folder: int, why: str) -> None:
         """Record that a folder is missing: since now, unless it was missing before. Raises StoreError."""
         self._change(folder, "away_since = coalesce(away_since, ?), away_why = ?", now(), why)
 
@@ -93,16 +95,16 @@ class FolderStore:
             connection.executemany("DELETE FROM folder_files WHERE folder_id = ? AND path = ?", gone)
             connection.executemany(_PUT, [(folder, *_row(one)) for one in files])
 
-    def renamed(self, collection: str, names: Mapping[str, str]) -> None:
+    def rename_documents(self, collection: str, names: Mapping[str, str]) -> None:
         """Update the names of a collection's renamed documents, which may have swapped names. Raises StoreError."""
         with self._database.transaction() as connection:
-            number = collection_row(connection, collection)["id"]
+            number = collection_row(self._database, collection)["id"]
             rename = f"UPDATE folder_files SET document = ? WHERE document = ? AND {_COLLECTION_FILTER}"  # noqa: S608 - our own SQL
             # The prefix \0, which no document's name has, keeps swapped names apart until all are renamed.
             connection.executemany(rename, [(f"\0{new}", old, number) for old, new in names.items()])
             connection.executemany(rename, [(new, f"\0{new}", number) for new in names.values()])
 
-    def others(self, folder: WatchedFolder, document: str) -> list[str]:
+    def other_files(self, folder: WatchedFolder, document: str) -> list[str]:
         """Return the names of the files in the collection's other folders that belong to a document."""
         sql = "SELECT path FROM folder_files WHERE folder_id = ? AND document = ? AND gone_at IS NULL ORDER BY path"
         return [
@@ -112,7 +114,7 @@ class FolderStore:
             for path in self._database.column(sql, other.id, document)
         ]
 
-    def also(self, collection: str, documents: Collection[str] | None = None) -> dict[str, list[str]]:
+    def aliases(self, collection: str, documents: Collection[str] | None = None) -> dict[str, list[str]]:
         """Return the other names of these documents (default: all): the names of further files with the same content.
 
         If a document has a single file with another name, a person has renamed the document; the file's name does not
@@ -177,15 +179,8 @@ _GONE = "gone_at IS NOT NULL"
 def _folder(row: sqlite3.Row | None) -> WatchedFolder:
     if row is None:
         raise StoreError("The folder is no longer being watched. Watch it again: localcrag folder add PATH")
-    fields = dict(row) | {
-        "path": Path(row["path"]),
-        "include": tuple(json.loads(row["include"])),
-        "exclude": tuple(json.loads(row["exclude"])),
-        "gone": GoneFilePolicy(row["gone"]),
-        "paused": bool(row["paused"]),
-    }
-    del fields["collection_id"]
-    return WatchedFolder(**fields)
+    patterns = {column: json.loads(row[column]) for column in ("include", "exclude")}
+    return _FOLDER.validate_python({**row, **patterns})
 
 
 def _file(row: sqlite3.Row) -> KnownFile:

@@ -45,7 +45,7 @@ def current_state(database: Database) -> State:
 T = TypeVar("T")
 
 
-class UntilChanged(Generic[T]):
+class CachedValue(Generic[T]):
     """A value that depends on the chunks, computed again only after they have changed: every question shows it."""
 
     def __init__(self, database: Database, compute: Callable[[], T]) -> None:
@@ -76,25 +76,14 @@ def changes_since(database: Database, collection: int, before: State) -> Changes
     return added, set(database.column(changed, collection, number)) - added
 
 
-def prune(connection: sqlite3.Connection) -> None:
-    """Remove all but the CHANGES_KEPT newest changes."""
-    connection.execute(
-        "DELETE FROM chunk_changes WHERE number <= (SELECT max(number) FROM chunk_changes) - ?", (CHANGES_KEPT,)
-    )
-
-
-UNKNOWN_LANGUAGE = ""
-"""Language of a document whose language its text does not reveal."""
-
-
 def detect_language(texts: Iterable[str]) -> str:
-    """Return the language of a document's chunks, or UNKNOWN_LANGUAGE if they do not reveal it."""
+    """Return the language of a document's chunks, or "" if they do not reveal it."""
     beginning = ""
     for text in texts:
         beginning += f"{text}\n"
         if len(beginning) >= MOST_CHARACTERS:
             break
-    return detect_text_language(beginning) or UNKNOWN_LANGUAGE
+    return detect_text_language(beginning) or ""
 
 
 def index_stems(connection: sqlite3.Connection, document: int) -> None:
@@ -118,11 +107,6 @@ def stemmed_languages(database: Database, collection: int) -> list[str]:
         "WHERE d.collection_id = ? AND l.stemmed"
     )
     return database.column(sql, collection)
-
-
-def all_stems(text: str, codes: Iterable[str]) -> list[str]:
-    """Return the stems of a text in these languages, without duplicates."""
-    return list(dict.fromkeys(stem for code in codes for stem in stems(text, code)))
 
 
 def stem_phrases(text: str, codes: Iterable[str]) -> str:
@@ -159,9 +143,10 @@ def keyword_search(
     words = list(dict.fromkeys(word.lower() for word in _WORD.findall(question)))
     if not words:
         return []
-    stems = all_stems(question, stemmed_languages(database, collection))
-    query, stemmed = _query(database, "chunks_fts", words), _query(database, "chunks_fts_stems", stems)
-    if stems:
+    codes = stemmed_languages(database, collection)
+    found_stems = dict.fromkeys(stem for code in codes for stem in stems(question, code))
+    query, stemmed = _query(database, "chunks_fts", words), _query(database, "chunks_fts_stems", found_stems)
+    if found_stems:
         found = _matches("c.id, bm25({0}) AS score", stemmed, within)
         sql = f"SELECT id FROM ({found}) ORDER BY score, id LIMIT {int(k)}"  # noqa: S608 - a number and our own SQL
         values = (collection, query, stemmed) if stemmed else (collection, query)
@@ -176,7 +161,7 @@ def keyword_search(
         best = _ids(database, ranked.format(" AND chosen(rowid)", -1), query, chosen=allowed)
     else:
         best = _ids(database, ranked.format("", -1), query)
-    return _first_of(database, collection, best, k, within)
+    return _first_in_collection(database, collection, best, k, within)
 
 
 def _ids(database: Database, sql: str, *values: object, chosen: Container[int] = ()) -> list[int]:
@@ -187,7 +172,7 @@ def _ids(database: Database, sql: str, *values: object, chosen: Container[int] =
     return numbers
 
 
-def _first_of(
+def _first_in_collection(
     database: Database, collection: int, chunks: Sequence[int], k: int, within: Collection[int] | None
 ) -> list[int]:
     """Return the first `k` of these chunks that belong to the collection and to the documents `within`."""

@@ -48,15 +48,13 @@ class IndexFile:
         self.engine = engine_of(path.suffix)
         self._graph = self.engine.open(path, dimension, to_add=False)
         data = np.memmap(path.with_suffix(COLUMNS), np.uint8, mode="r")
-        columns: dict[str, NDArray[Any]] = {}
+        columns: list[NDArray[Any]] = []
         at = 0
-        for name, kind in _COLUMNS:
+        for _, kind in _COLUMNS:
             end = at + rows * np.dtype(kind).itemsize
-            columns[name] = data[at:end].view(kind)
+            columns.append(data[at:end].view(kind))
             at = end
-        self.chunks: Ids = columns["chunks"]
-        self.documents: NDArray[np.int32] = columns["documents"]
-        self.hashes, self.firsts = columns["hashes"], columns["firsts"]
+        self.chunks, self.hashes, self.documents, self.firsts = columns
         self.vectors: Codes = data[at:].view(np.int8).reshape(rows, dimension)
         same = np.flatnonzero(self.firsts != np.arange(rows, dtype=np.int32))
         self._same = same[np.argsort(self.firsts[same], kind="stable")]
@@ -79,7 +77,7 @@ class IndexFile:
         of candidates to keep during the search (ef).
         """
         found = self._graph.search(vector, number, candidates)
-        return found and self._with_same(*found)
+        return found and self._with_duplicates(*found)
 
     def nearest_among(self, rows: Ids, vector: Vectors, number: int) -> NearestRows:
         """Compare each of these rows; return up to `number` of them, nearest first, with their cosines."""
@@ -102,7 +100,7 @@ class IndexFile:
         there[there] = self.chunks[places[there]] == chunks[there]
         return np.where(there, places, -1)
 
-    def _with_same(self, rows: Ids, cosines: Vectors) -> NearestRows:
+    def _with_duplicates(self, rows: Ids, cosines: Vectors) -> NearestRows:
         starts, ends = (np.searchsorted(self._same_as, rows, side) for side in ("left", "right"))
         if (starts == ends).all():
             return rows, cosines
@@ -155,7 +153,7 @@ class IndexBuilder:
         new = np.sort(at[~known])
         engine = self._choice.engine(len(self._graph) + len(new))
         if not isinstance(self._graph, engine):
-            self._graph = self._with_other(engine)
+            self._graph = self._converted_graph(engine)
         self._graph.add(self.rows + new, vectors[new])
         self._hashes = np.insert(self._hashes, places[~known], different[~known])
         self._first = np.insert(self._first, places[~known], first[~known])
@@ -185,7 +183,7 @@ class IndexBuilder:
     def _pieces(self, name: str) -> list[NDArray[Any]]:
         return [getattr(self.before, name), *self._added[name]] if self.before else self._added[name]
 
-    def _with_other(self, engine: type[Engine]) -> Engine:
+    def _converted_graph(self, engine: type[Engine]) -> Engine:
         """Return the graph converted to another engine."""
         other, at = engine(self._dimension), 0
         for firsts, codes in zip(self._pieces("firsts"), self._pieces("vectors"), strict=True):

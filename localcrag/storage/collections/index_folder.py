@@ -1,4 +1,4 @@
-"""The index files of a collection: their folder, and their record in the database."""
+"""The index files of a collection."""
 
 from __future__ import annotations
 
@@ -10,10 +10,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from localcrag.records.errors import IndexFileError, StoreError
+from localcrag.records.errors import IndexFileError
 from localcrag.storage.collections import full_text
 from localcrag.storage.collections.index_files import COLUMNS, IndexBuilder, IndexFile, fingerprint
-from localcrag.storage.database import Database
 from localcrag.storage.files import is_abandoned, locked_file
 
 UNRECORDED_SECONDS = 3600.0
@@ -53,7 +52,7 @@ class IndexFolder:
         graph = self._folder / f"collection-{self._collection}-{secrets.token_hex(8)}{builder.suffix}"
         columns = graph.with_suffix(COLUMNS)
         files = {path: path.with_name(f"{path.name}{TEMPORARY}") for path in (columns, graph)}
-        with self.failing():
+        with self.explained_errors():
             self._folder.mkdir(parents=True, exist_ok=True)
             try:
                 with ExitStack() as held_files:
@@ -76,7 +75,7 @@ class IndexFolder:
                 raise
 
     @contextmanager
-    def failing(self) -> Iterator[None]:
+    def explained_errors(self) -> Iterator[None]:
         """Turn a failure to write a file into an IndexFileError that explains the consequences."""
         try:
             yield
@@ -88,19 +87,19 @@ class IndexFolder:
                 "write the index."
             ) from error
 
-    def trusted(self, row: IndexRow) -> bool:
+    def is_intact(self, row: IndexRow) -> bool:
         """Return whether both files are intact."""
         try:
             return fingerprint(self._folder / row.name) == row.fingerprint
         except OSError:
             return False
 
-    def opened(self, row: IndexRow, dimension: int) -> IndexFile | None:
+    def open(self, row: IndexRow, dimension: int) -> IndexFile | None:
         """Open the files; return None if one of them is missing or damaged, or if their engine is missing.
 
         The files are a cache, so the caller rebuilds them.
         """
-        if self.trusted(row):
+        if self.is_intact(row):
             with suppress(OSError, RuntimeError, ValueError, MemoryError):
                 return IndexFile(self._folder / row.name, row.rows, dimension)
         return None
@@ -138,33 +137,3 @@ class IndexFolder:
 
     def _files_of(self, name: str) -> tuple[Path, Path]:
         return self._folder / name, (self._folder / name).with_suffix(COLUMNS)
-
-
-def read_index_row(database: Database, collection: int) -> IndexRow | None:
-    """Return the record of a collection's index files, or None. Raises StoreError."""
-    rows = database.rows("SELECT * FROM index_files WHERE collection_id = ?", collection)
-    if not rows:
-        return None
-    row = rows[0]
-    return IndexRow(row["name"], row["fingerprint"], row["rows"], (row["newest"], row["highest"]), row["gone"])
-
-
-def write_index_row(database: Database, collection: int, row: IndexRow | None) -> str | None:
-    """Record a collection's index files, or that it has none; return the name of the previous graph file.
-
-    Also removes the records of changes that are too old for any index to need. Raises IndexFileError.
-    """
-    try:
-        with database.transaction() as connection:
-            delete = "DELETE FROM index_files WHERE collection_id = ? RETURNING name"
-            before = connection.execute(delete, (collection,)).fetchone()
-            if row:
-                connection.execute(
-                    "INSERT INTO index_files (collection_id, name, fingerprint, rows, newest, highest, gone) "
-                    "VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    (collection, row.name, row.fingerprint, row.rows, *row.state, row.gone),
-                )
-            full_text.prune(connection)
-    except StoreError as error:
-        raise IndexFileError(f"The vector index could not be noted in the database. {error}") from error
-    return before["name"] if before else None

@@ -1,4 +1,4 @@
-"""Queries by collection name: documents, texts, tags, settings and calibrations.
+"""Queries by collection name: settings and calibrations, checks of names and tags, and error messages.
 
 A calibration belongs to a scorer (its name and weights) and to the embedding model whose cosines it was fitted to. It
 is inactive while another scorer or model is in use, and active again when both return.
@@ -8,46 +8,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
-from localcrag.records.documents import Document
 from localcrag.records.enums import Preset, WebMode
 from localcrag.records.errors import EmbedderMismatch, NameRefused, StoreError, UnknownCollection, UnknownDocument
 from localcrag.records.thresholds import CalibrationOrigin, FittedCalibration, ScorerIdentity, StoredCalibration
-from localcrag.storage.collections.admin import collection_row, find_document, normalised_name
+from localcrag.storage.collections.admin import normalised_name
 from localcrag.storage.database import Database, now
 from localcrag.storage.schema import IS_VISIBLE
-
-DOCUMENTS_QUERY = """
-SELECT d.id, d.name, d.sha256, d.media_type, d.pages, d.characters, d.added_at, d.dated,
-       (SELECT count(*) FROM chunks c WHERE c.document_id = d.id) AS chunks,
-       (SELECT l.language FROM document_languages l WHERE l.document_id = d.id) AS language,
-       (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.read IS NULL AND s.error IS NULL) AS waiting,
-       (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.read IS NOT NULL) AS recognised,
-       (SELECT count(*) FROM scans s WHERE s.document_id = d.id AND s.error IS NOT NULL) AS illegible,
-       (SELECT avg(s.confidence) FROM scans s WHERE s.document_id = d.id) AS confidence,
-       (SELECT json_group_array(tag) FROM (
-            SELECT t.tag FROM document_tags t WHERE t.document_id = d.id
-            UNION SELECT f.tag FROM folder_tags f WHERE f.collection_id = d.collection_id
-            AND substr(d.name, 1, length(f.folder) + 1) = f.folder || '/' ORDER BY 1
-       )) AS tags
-FROM documents d JOIN collections k ON k.id = d.collection_id WHERE k.name = ?
-"""
-"""Query for documents. It ends in a condition, so that callers can append others."""
-
-
-def documents_of(database: Database, collection: str) -> list[Document]:
-    """Return a collection's documents, sorted by name; an empty list if there is no such collection."""
-    return [document_from(row) for row in database.rows(DOCUMENTS_QUERY + " ORDER BY d.name", collection)]
-
-
-def document_from(row: sqlite3.Row) -> Document:
-    """Return the document of a row of `DOCUMENTS_QUERY`."""
-    return Document(**{**dict(row), "tags": tuple(json.loads(row["tags"]))})
 
 
 def collection_names(database: Database) -> list[str]:
@@ -107,11 +79,6 @@ def preset_of(database: Database, collection: str) -> Preset | None:
     return Preset(name) if name in list(Preset) else None
 
 
-def set_preset(database: Database, collection: str, preset: Preset | None) -> None:
-    """Set the collection's preset; None removes it. Raises StoreError."""
-    _set(database, collection, "preset", preset)
-
-
 def web_mode_of(database: Database, collection: str) -> WebMode | None:
     """Return the collection's web mode: None if it has none, NEVER if this version does not know the mode."""
     name = database.value("SELECT web FROM collection_settings WHERE collection = ?", collection)
@@ -120,86 +87,25 @@ def web_mode_of(database: Database, collection: str) -> WebMode | None:
     return WebMode(name) if name in list(WebMode) else WebMode.NEVER
 
 
-def set_web_mode(database: Database, collection: str, mode: WebMode | None) -> None:
-    """Set the collection's web mode; None removes it. Raises StoreError."""
-    _set(database, collection, "web", mode)
-
-
-def embedder_of(database: Database, collection: str) -> str | None:
-    """Return the embedding model that was chosen for the collection, or None."""
-    return chosen_embedders(database).get(collection)
-
-
 def chosen_embedders(database: Database) -> dict[str, str]:
     """Return the embedding models that were chosen for single collections, by collection name."""
-    rows = database.rows("SELECT collection, embedder FROM collection_settings WHERE embedder IS NOT NULL")
-    return {row["collection"]: row["embedder"] for row in rows}
+    sql = "SELECT collection, embedder FROM collection_settings WHERE embedder IS NOT NULL"
+    return dict[str, str](map(tuple, database.rows(sql)))
 
 
-def set_embedder(database: Database, collection: str, embedder: str | None) -> None:
-    """Choose an embedding model for the collection; None stands for the model in use. Raises StoreError."""
-    _set(database, collection, "embedder", embedder)
-
-
-def _set(database: Database, collection: str, column: str, value: str | None) -> None:
-    database.run(
-        f"INSERT INTO collection_settings (collection, {column}) VALUES (?, ?) "  # noqa: S608 - our own column names
-        f"ON CONFLICT (collection) DO UPDATE SET {column} = excluded.{column}",
-        *(collection, value),
-    )
+def choose(database: Database, collection: str, **choices: str | None) -> None:
+    """Set a collection's `preset`, `web` mode or `embedder`; None: that of the settings. Raises StoreError."""
+    with database.transaction() as connection:
+        for column, value in choices.items():
+            sql = (
+                f"INSERT INTO collection_settings (collection, {column}) VALUES (?, ?) "  # noqa: S608 - our own names
+                f"ON CONFLICT (collection) DO UPDATE SET {column} = excluded.{column}"
+            )
+            connection.execute(sql, (collection, value))
 
 
 LONGEST_TAG = 50
 """Maximum number of characters of a tag."""
-
-
-def change_tags(
-    database: Database, collection: str, names: Sequence[str], *, add: Sequence[str], remove: Sequence[str]
-) -> None:
-    """Add tags to documents or folders, and remove others; if one of the names is unknown, change nothing.
-
-    A name that ends with "/" is a folder: its tags apply to all documents that are in it now or later. A document keeps
-    the tags of its folders. Raises NameRefused, UnknownCollection, UnknownDocument and StoreError.
-    """
-    words = [checked_tag(one) for one in add]
-    with database.transaction() as connection:
-        for name in names if words or remove else ():
-            if name.endswith("/"):
-                of: tuple[object, ...] = _folder(connection, collection, name, exists=bool(words))
-                insert = "INSERT OR IGNORE INTO folder_tags VALUES (?, ?, ?)"
-                delete = "DELETE FROM folder_tags WHERE collection_id = ? AND folder = ? AND tag = ? COLLATE NOCASE"
-            else:
-                of = (_document(connection, collection, name),)
-                insert = "INSERT OR IGNORE INTO document_tags VALUES (?, ?)"
-                delete = "DELETE FROM document_tags WHERE document_id = ? AND tag = ? COLLATE NOCASE"
-            connection.executemany(insert, [(*of, word) for word in words])
-            connection.executemany(delete, [(*of, word) for word in remove])
-
-
-def folder_tags(database: Database, collection: str) -> dict[str, list[str]]:
-    """Return the tags of a collection's folders; folders and tags are sorted."""
-    tags: dict[str, list[str]] = {}
-    sql = (
-        "SELECT f.folder, f.tag FROM folder_tags f JOIN collections k ON k.id = f.collection_id WHERE k.name = ? "
-        "ORDER BY f.folder, f.tag"
-    )
-    for row in database.rows(sql, collection):
-        tags.setdefault(row["folder"], []).append(row["tag"])
-    return tags
-
-
-def tags_of(connection: sqlite3.Connection, collection_id: int, name: str) -> list[str]:
-    """Return a document's own tags."""
-    sql = (
-        "SELECT t.tag FROM document_tags t JOIN documents d ON d.id = t.document_id "
-        "WHERE d.collection_id = ? AND d.name = ?"
-    )
-    return [row["tag"] for row in connection.execute(sql, (collection_id, name))]
-
-
-def add_tags(connection: sqlite3.Connection, document_id: int, tags: Iterable[str]) -> None:
-    """Add tags to a document that has none."""
-    connection.executemany("INSERT INTO document_tags VALUES (?, ?)", [(document_id, one) for one in tags])
 
 
 def no_folder(name: str) -> UnknownDocument:
@@ -217,29 +123,7 @@ def checked_tag(word: str) -> str:
     return word
 
 
-def _document(connection: sqlite3.Connection, collection: str, name: str) -> int:
-    document = find_document(connection, collection_row(connection, collection)["id"], name)
-    if document is None:
-        raise no_document(collection, name)
-    return document
-
-
-def _folder(connection: sqlite3.Connection, collection: str, name: str, *, exists: bool) -> tuple[object, ...]:
-    """Return a collection's id, and the name of one of its folders without the slash at the end.
-
-    With `exists`, raises UnknownDocument if no document is in the folder.
-    """
-    collection_id, folder = collection_row(connection, collection)["id"], name.rstrip("/")
-    sql = "SELECT 1 FROM documents WHERE collection_id = ? AND substr(name, 1, ?) = ?"
-    if exists and not connection.execute(sql, (collection_id, len(folder) + 1, f"{folder}/")).fetchone():
-        raise no_folder(name)
-    return collection_id, folder
-
-
-@dataclass(frozen=True, slots=True)
-class _Record:
-    calibration: FittedCalibration
-    how: CalibrationOrigin
+_STORED = TypeAdapter(StoredCalibration)
 
 
 class CalibrationStore:
@@ -248,12 +132,12 @@ class CalibrationStore:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def any_for(self, scorer: str, collection: str) -> bool:
+    def has_calibration(self, scorer: str, collection: str) -> bool:
         """Return whether a calibration is stored for a scorer of this name, with any weights. Raises StoreError."""
         sql = "SELECT 1 FROM calibrations WHERE scorer = ? AND collection = ? AND undone_at IS NULL LIMIT 1"
         return bool(self._database.rows(sql, scorer, collection))
 
-    def in_force(self, identity: ScorerIdentity, collection: str) -> StoredCalibration | None:
+    def active(self, identity: ScorerIdentity, collection: str) -> StoredCalibration | None:
         """Return the active calibration (the newest not undone), or None if the scorer's own applies.
 
         Raises StoreError.
@@ -285,21 +169,18 @@ class CalibrationStore:
 
     def undo(self, identity: ScorerIdentity, collection: str) -> StoredCalibration | None:
         """Undo the active calibration and return it, or None if there is none. Raises StoreError."""
-        one = self.in_force(identity, collection)
+        one = self.active(identity, collection)
         if one is not None:
             self._database.run("UPDATE calibrations SET undone_at = ? WHERE id = ?", now(), one.id)
         return one
 
 
-def _stored(row: Any) -> StoredCalibration:
+def _stored(row: sqlite3.Row) -> StoredCalibration:
+    identity = ScorerIdentity(row["scorer"], row["weights"], row["embedder"])
     try:
-        record = TypeAdapter(_Record).validate_json(row["record"])
-    except ValidationError as error:
+        return _STORED.validate_python({**row, "identity": identity, **json.loads(row["record"])})
+    except ValueError as error:
         raise StoreError(
             f"The calibration of {row['made_at']} for the collection “{row['collection']}” was written by another "
             "version and cannot be read. Use that version, or another --data-dir."
         ) from error
-    identity = ScorerIdentity(row["scorer"], row["weights"], row["embedder"])
-    return StoredCalibration(
-        row["id"], row["collection"], identity, row["made_at"], row["undone_at"], record.calibration, record.how
-    )

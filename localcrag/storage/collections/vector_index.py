@@ -126,7 +126,7 @@ class ChunkIndex:
         self._recent = _RecentChunks(self._store.dimension)
         self._gone: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._state: State | None = None
-        if row and (file := self._folder.opened(row, self._store.dimension)):
+        if row and (file := self._folder.open(row, self._store.dimension)):
             self._file, self._state = file, row.state
             self._gone = np.zeros(row.rows, np.bool_)
             self._gone[np.frombuffer(row.gone, "<i4")] = True
@@ -134,46 +134,49 @@ class ChunkIndex:
     def is_consistent(self) -> bool:
         """Return whether the file that was written last is intact; True if there is none."""
         row = self._store.index_file()
-        return row is None or self._folder.trusted(row)
+        return row is None or self._folder.is_intact(row)
 
-    def refresh(self) -> bool:
-        """Update the index to the content of the database; return whether anything changed. Raises StoreError.
+    def refresh(self) -> None:
+        """Update the index to the content of the database. Raises StoreError.
 
         If the index file should be written but cannot be, all chunks are still found: new ones are compared one by one.
         """
         with self._lock:
             try:
-                return self._follow(growing=self._writable)
+                self._follow(growing=self._writable)
             except IndexFileError:
                 # Leave the next attempt to `save`, which reports the failure: retrying in each question would slow all
                 # of them down.
                 self._writable = False
                 self._follow(growing=False)
-                return True
 
-    def _follow(self, *, growing: bool) -> bool:
+    def _follow(self, *, growing: bool) -> None:
         state, changes = self._store.changes(self._state)
         if state == self._state:
-            return False
+            return
         if changes is None:
             # The changes are unknown: there were too many, or a backup has replaced the database.
             self._open()
             state, changes = self._store.changes(self._state)
         self._documents = self._store.number_of_documents()
         added, removed = changes if changes is not None else (set(self._store.chunk_ids()), None)
-        lost = np.setdiff1d(self._chunks(), _ids(added)) if removed is None else _ids(removed)
-        new = np.setdiff1d(_ids(added), self._there(_ids(added)), assume_unique=True)
-        changed = self._leave_out(lost)
+        if removed is None:
+            in_file = self._file.chunks[~self._gone] if self._file else np.empty(0, np.int64)
+            lost = np.setdiff1d(np.concatenate([in_file, self._recent.chunks]), _ids(added))
+        else:
+            lost = _ids(removed)
+        new = np.setdiff1d(_ids(added), self._searchable(_ids(added)), assume_unique=True)
+        self._exclude(lost)
         if growing and len(self._recent.chunks) + len(new) > SEARCH_WRITES_FACTOR * self._most_recent:
             if self._overtaken():
-                return self._follow(growing=True) or changed or bool(len(new))
+                self._follow(growing=True)
+                return
             self._grow(new, state)
         else:
             # Read everything before adding anything, so that a failure leaves the index as it was for the next attempt.
-            for some, documents, vectors in list(self._stored(new)):
+            for some, documents, vectors in list(self._read_stored(new)):
                 self._recent.add(np.array(some), np.array(documents), vectors)
         self._state = state
-        return changed or bool(len(new))
 
     def _overtaken(self) -> bool:
         """Switch to the file that another process has written since, if any, and return whether there was one."""
@@ -183,11 +186,7 @@ class ChunkIndex:
         self._open()
         return True
 
-    def _chunks(self) -> Ids:
-        in_file = self._file.chunks[~self._gone] if self._file else np.empty(0, np.int64)
-        return np.concatenate([in_file, self._recent.chunks])
-
-    def _there(self, chunks: Ids) -> Ids:
+    def _searchable(self, chunks: Ids) -> Ids:
         """Return the chunks among these that a search can already find."""
         searchable = np.isin(chunks, self._recent.chunks)
         if self._file:
@@ -195,14 +194,13 @@ class ChunkIndex:
             searchable |= (rows >= 0) & ~self._gone[rows]
         return chunks[searchable]
 
-    def _leave_out(self, chunks: Ids) -> bool:
-        """Exclude these chunks from results. Return whether any of them was searchable."""
-        found = self._there(chunks)
+    def _exclude(self, chunks: Ids) -> None:
+        """Exclude these chunks from results."""
+        found = self._searchable(chunks)
         self._recent.keep(~np.isin(self._recent.chunks, found))
         if self._file:
             rows = self._file.rows_of(found)
             self._gone[rows[rows >= 0]] = True
-        return bool(len(found))
 
     def save(self) -> None:
         """Write the index file if much has changed since it was written last. Raises StoreError."""
@@ -241,13 +239,13 @@ class ChunkIndex:
         if from_scratch or stale or self._many_gone() or self._other_engine():
             chunks, previous = np.array(self._store.chunk_ids(), np.int64), None
         if previous is None and len(chunks) <= self._most_recent:
-            self._do_without(chunks, state)
+            self._keep_in_memory(chunks, state)
             return
-        with self._folder.failing():
+        with self._folder.explained_errors():
             builder = IndexBuilder(self._store.dimension, previous, self._engines)
         written = builder.rows
-        for some, documents, vectors in self._stored(chunks):
-            with self._folder.failing():
+        for some, documents, vectors in self._read_stored(chunks):
+            with self._folder.explained_errors():
                 builder.add(some, documents, vectors)
             if builder.rows - written > max(self._written_after, written // 4):
                 self._write(builder, (state[0], some[-1]))
@@ -255,10 +253,10 @@ class ChunkIndex:
         if builder.rows > written:
             self._write(builder, state)
 
-    def _do_without(self, chunks: Ids, state: State) -> None:
+    def _keep_in_memory(self, chunks: Ids, state: State) -> None:
         """Keep only these few chunks, in memory, and remove the file."""
         recent = _RecentChunks(self._store.dimension)
-        for some, documents, vectors in self._stored(chunks):
+        for some, documents, vectors in self._read_stored(chunks):
             recent.add(np.array(some), np.array(documents), vectors)
         self._recent, self._file, self._gone, self._state = recent, None, np.zeros(0, np.bool_), state
         self._folder.forget(self._keep(None))
@@ -331,7 +329,7 @@ class ChunkIndex:
         chosen[documents[documents <= highest]] = True
         return chosen
 
-    def _stored(self, chunks: Ids) -> Iterator[tuple[list[int], list[int], Vectors]]:
+    def _read_stored(self, chunks: Ids) -> Iterator[tuple[list[int], list[int], Vectors]]:
         """Yield the chunks that still exist, their documents, and vectors of shape (up to BATCH, dimension)."""
         for at in range(0, len(chunks), BATCH):
             some = chunks[at : at + BATCH].tolist()

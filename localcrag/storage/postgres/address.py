@@ -53,11 +53,6 @@ class PostgresAddress:
         return format_address(self.host, self.port) if self.host else self.socket_folder
 
     @property
-    def socket(self) -> str:
-        """The path of the server's socket."""
-        return f"{self.socket_folder}/.s.PGSQL.{self.port}"
-
-    @property
     def here(self) -> bool:
         """Whether the server is on this computer; determined without a connection."""
         return not self.host or is_this_computer(self.host)

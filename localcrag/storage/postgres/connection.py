@@ -38,7 +38,9 @@ def refused_error(address: PostgresAddress, error: DatabaseError) -> StoreError:
     remedy = next(
         (advice for code, advice in REMEDIES.items() if error_code(error).startswith(code)), "Nothing changed."
     )
-    return StoreError(f"The PostgreSQL server at {address.at} refused: {_message(error).rstrip('.')}. {remedy}")
+    fields = error.args[0] if error.args else ""
+    message = str(fields.get("M", "")) if isinstance(fields, dict) else str(fields)
+    return StoreError(f"The PostgreSQL server at {address.at} refused: {message.rstrip('.')}. {remedy}")
 
 
 def unreachable_error(address: PostgresAddress, error: BaseException) -> StoreError:
@@ -54,11 +56,6 @@ def unreachable_error(address: PostgresAddress, error: BaseException) -> StoreEr
 def error_code(error: DatabaseError) -> str:
     """Return PostgreSQL's code of an error, such as 23505."""
     return str(error.args[0].get("C", "")) if error.args and isinstance(error.args[0], dict) else ""
-
-
-def _message(error: DatabaseError) -> str:
-    fields = error.args[0] if error.args else ""
-    return str(fields.get("M", "")) if isinstance(fields, dict) else str(fields)
 
 
 CONNECT_SECONDS = 5.0
@@ -95,22 +92,38 @@ class Session:
     """A connection for running statements, usually inside a transaction."""
 
     def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+        self.connection = connection
 
     def rows(self, sql: str, **values: Any) -> list[Row]:
         """Run a statement, with values for its :names, and return its rows."""
-        found = self._connection.run(sql, **_storable_values(values)) or []
-        names = [column["name"] for column in self._connection.columns or ()]
+        found = self.connection.run(sql, **_storable_values(values)) or []
+        names = [column["name"] for column in self.connection.columns or ()]
         return [dict(zip(names, row, strict=True)) for row in found]
 
     def run(self, sql: str, **values: Any) -> int:
         """Run a statement, and return the number of rows it changed."""
-        self._connection.run(sql, **_storable_values(values))
-        return max(0, self._connection.row_count or 0)
+        self.connection.run(sql, **_storable_values(values))
+        return max(0, self.connection.row_count or 0)
 
     def copy(self, sql: str, lines: IO[bytes]) -> None:
         """Run a COPY … FROM STDIN with these lines."""
-        self._connection.run(sql, stream=lines)
+        self.connection.run(sql, stream=lines)
+
+
+class CollectionSession(Session):
+    """A transaction of one collection; see stored_collection.Session."""
+
+    def __init__(self, session: Session, collection: int) -> None:
+        super().__init__(session.connection)
+        self.collection = collection
+
+    def rows(self, sql: str, **values: Any) -> list[Row]:
+        """Run a statement, in which :collection is the collection's id, and return its rows."""
+        return super().rows(sql, collection=self.collection, **values)
+
+    def run(self, sql: str, **values: Any) -> int:
+        """Run a statement, in which :collection is the collection's id, and return the number of rows it changed."""
+        return super().run(sql, collection=self.collection, **values)
 
 
 class PostgresDatabase:
@@ -134,13 +147,13 @@ class PostgresDatabase:
         with self._locks["reading"]:
             known = self._connections["reading"] is not None
             try:
-                with self._in_turn("reading") as session:
+                with self._locked_session("reading") as session:
                     return session.rows(sql, **values)
             except StoreError:
                 # Checking the connection before each query would take time. Instead, reconnect once if it was lost.
                 if not known or self._connections["reading"] is not None:
                     raise
-            with self._in_turn("reading") as session:
+            with self._locked_session("reading") as session:
                 return session.rows(sql, **values)
 
     @contextmanager
@@ -152,10 +165,10 @@ class PostgresDatabase:
         """
         with self._locks["writing"]:
             if self._session:
-                with self._part(self._session) as session:
+                with self._savepoint(self._session) as session:
                     yield session
                 return
-            with self._begun(collection) as session:
+            with self._begin(collection) as session:
                 self._owner, self._session = threading.get_ident(), session
                 try:
                     yield session
@@ -163,7 +176,7 @@ class PostgresDatabase:
                     self._session = None
 
     @contextmanager
-    def _part(self, session: Session) -> Iterator[Session]:
+    def _savepoint(self, session: Session) -> Iterator[Session]:
         """Run the block as a savepoint: if it fails, undo its changes but no earlier ones of the transaction."""
         from pg8000.exceptions import DatabaseError  # noqa: PLC0415
 
@@ -179,10 +192,10 @@ class PostgresDatabase:
         session.run("RELEASE part")
 
     @contextmanager
-    def _begun(self, collection: int | None) -> Iterator[Session]:
+    def _begin(self, collection: int | None) -> Iterator[Session]:
         from pg8000.exceptions import DatabaseError  # noqa: PLC0415
 
-        with self._in_turn("writing", reconnect=True) as session:
+        with self._locked_session("writing", reconnect=True) as session:
             session.run("BEGIN")
             try:
                 if collection is not None:
@@ -207,12 +220,12 @@ class PostgresDatabase:
 
     def run_alone(self, sql: str) -> None:
         """Run a statement that cannot be part of a transaction. Raises StoreError."""
-        with self._in_turn("writing", reconnect=True) as session:
+        with self._locked_session("writing", reconnect=True) as session:
             session.run(sql)
 
     def writer(self, collection: int) -> str:
         """Return who else is writing to a collection right now; "" if no one is."""
-        with self._in_turn("reading", reconnect=True) as session:
+        with self._locked_session("reading", reconnect=True) as session:
             return _writer(session, collection)
 
     def close(self) -> None:
@@ -222,7 +235,7 @@ class PostgresDatabase:
                 self._drop(use)
 
     @contextmanager
-    def _in_turn(self, use: str, *, reconnect: bool = False) -> Iterator[Session]:
+    def _locked_session(self, use: str, *, reconnect: bool = False) -> Iterator[Session]:
         """Lock a connection for this thread and yield it; with `reconnect`, first reopen it if it was lost."""
         from pg8000.exceptions import DatabaseError  # noqa: PLC0415
 
@@ -268,7 +281,8 @@ class PostgresDatabase:
             "application_name": f"localcrag on {platform.node() or 'a computer'}",
         }
         if not address.host:
-            return Connection(unix_sock=address.socket, ssl_context=False, **known)
+            place = f"{address.socket_folder}/.s.PGSQL.{address.port}"
+            return Connection(unix_sock=place, ssl_context=False, **known)
         with guard.allow_egress(Purpose.COLLECTION, (address.host, address.port), judge=is_private):
             try:
                 own = socket.create_connection((address.host, address.port), CONNECT_SECONDS)

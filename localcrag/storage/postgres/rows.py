@@ -1,22 +1,21 @@
-"""Rows of a collection in PostgreSQL: listed documents, scanned pages, chunks and term counts."""
+"""Rows of a collection in PostgreSQL: listed documents, chunks and term counts."""
 
 from __future__ import annotations
 
 import hashlib
 import io
-import json
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from localcrag.records.documents import Document, StoredChunk
+from localcrag.records.documents import StoredChunk
 from localcrag.records.errors import UnknownCollection
 from localcrag.records.protocols import Vectors
-from localcrag.storage.collections.chunks import COLUMNS, vector_bytes
+from localcrag.storage.collections.chunks import COLUMNS, chunk_values, vector_bytes
 from localcrag.storage.collections.full_text import detect_language
-from localcrag.storage.postgres.connection import PostgresDatabase, Row, Session, storable
+from localcrag.storage.postgres.connection import CollectionSession, PostgresDatabase, Row, storable
 from localcrag.storage.postgres.schema import UNSTEMMED
 from localcrag.text.lexicon import BIGRAM_LANGUAGES, ENGLISH, LEXICONS, stems
 
@@ -37,10 +36,6 @@ FROM localcrag.documents d CROSS JOIN LATERAL (
     FROM localcrag.scans WHERE {_OWN}
 ) s WHERE d.collection_id = :collection
 """
-"""Query for documents. It ends in a condition, so that callers can append others."""
-
-NAMES_AND_TITLES = "SELECT id, name, title FROM localcrag.documents WHERE collection_id = :collection"
-"""Query for the rows that chunks.titles_of needs. It also ends in a condition."""
 
 
 def collection_row(database: PostgresDatabase, collection: int, name: str) -> Row:
@@ -49,42 +44,6 @@ def collection_row(database: PostgresDatabase, collection: int, name: str) -> Ro
     if not rows:
         raise UnknownCollection(f"There is no collection “{name}” at {database.address.at} any more.")
     return rows[0]
-
-
-def document_from(row: Row) -> Document:
-    """Return the document of a row of `DOCUMENTS_QUERY`."""
-    return Document(**{**row, "tags": tuple(json.loads(row["tags"]))})
-
-
-NEW_SCAN = (
-    "INSERT INTO localcrag.scans (collection_id, document_id, page, read, confidence, seconds, error, in_text) VALUES "
-    "(:collection, :document, :page, :read, CAST(:confidence AS double precision), "
-    "CAST(:seconds AS double precision), :error, :in_text)"
-)
-
-
-def recognised_pages(session: Session, collection: int, name: str, sha256: str) -> dict[int, Row]:
-    """Return the recognised pages of a document, by page, if the stored file has this checksum."""
-    rows = session.rows(
-        "SELECT s.* FROM localcrag.scans s JOIN localcrag.documents d ON (d.collection_id, d.id) = "
-        "(s.collection_id, s.document_id) WHERE d.collection_id = :collection AND d.name = :name "
-        "AND d.sha256 = :sha256 AND s.read IS NOT NULL",
-        collection=collection, name=name, sha256=sha256,
-    )  # fmt: skip
-    return {row["page"]: row for row in rows}
-
-
-def queue_pages(
-    session: Session, collection: int, document: int, pages: Sequence[int], read: Mapping[int, Row]
-) -> None:
-    """Queue these pages of a document for text recognition; pages in `read` keep their recognised content."""
-    nothing: Row = {"read": None, "confidence": None, "seconds": None}
-    for page in pages:
-        known = read.get(page, nothing)
-        session.run(
-            NEW_SCAN, collection=collection, document=document, page=page, read=known["read"],
-            confidence=known["confidence"], seconds=known["seconds"], error=None, in_text=0,
-        )  # fmt: skip
 
 
 _CHUNK_COLUMNS = f"collection_id, id, document_id, {COLUMNS}, front, language, pairs, words, vector, likeness, in_graph"
@@ -104,32 +63,32 @@ def search_language(language: str) -> str:
     return UNSTEMMED if language in BIGRAM_LANGUAGES else language if language in LEXICONS else ENGLISH
 
 
-def put_chunks(session: Session, collection: int, document: int, chunks: Sequence[StoredChunk]) -> None:
+def put_chunks(session: CollectionSession, document: int, chunks: Sequence[StoredChunk]) -> None:
     """Add chunks to a document that has none, count their terms, and detect the document's language."""
     language = detect_language(one.chunk.text for one in chunks)
     ids = session.rows("SELECT nextval('localcrag.ids') AS id FROM generate_series(1, :number)", number=len(chunks))
-    in_graph = _in_graph(session, collection, [likeness(one.vector) for one in chunks])
+    in_graph = _count_in_graph(session, [likeness(one.vector) for one in chunks])
     lines = []
     for row, one in zip(ids, chunks, strict=True):
         in_graph[likeness(one.vector)] += 1
         alike = likeness(one.vector), in_graph[likeness(one.vector)] <= MOST_EQUAL_VECTORS
-        values = (collection, row["id"], document, *_values(one, language), *alike)
+        values = (session.collection, row["id"], document, *_values(one, language), *alike)
         lines.append("\t".join(map(_field, values)))
     # Copy into the parent table; the server puts the rows into the right partition.
     copy = f"COPY localcrag.chunks ({_CHUNK_COLUMNS}) FROM STDIN"
     session.copy(copy, io.BytesIO("".join(f"{line}\n" for line in lines).encode()))
     update = "UPDATE localcrag.documents SET language = :language WHERE collection_id = :collection AND id = :id"
-    session.run(update, language=language, collection=collection, id=document)
+    session.run(update, language=language, id=document)
     session.run(
         "INSERT INTO localcrag.term_counts SELECT :collection, t.lexeme, count(*) FROM localcrag.chunks c, "
         "unnest(c.search) t WHERE c.collection_id = :collection AND c.document_id = :document GROUP BY t.lexeme "
         "ON CONFLICT (collection_id, term) DO UPDATE SET chunks = term_counts.chunks + excluded.chunks",
-        collection=collection, document=document,
-    )  # fmt: skip
-    _count(session, collection, document, "+")
+        document=document,
+    )
+    _count(session, document, "+")
 
 
-def release_chunks(session: Session, collection: int, document: int) -> None:
+def release_chunks(session: CollectionSession, document: int) -> None:
     """Subtract a document's chunks, which are about to be deleted, from the collection's counts.
 
     If the graph lacks some chunks with the same vector, these replace the deleted chunks in it.
@@ -141,21 +100,21 @@ def release_chunks(session: Session, collection: int, document: int) -> None:
         "w ON w.collection_id = o.collection_id AND w.likeness = o.likeness AND NOT w.in_graph "
         "WHERE o.collection_id = :collection AND o.document_id = :document)) n WHERE chunks.collection_id = "
         ":collection AND chunks.id = n.id AND NOT chunks.in_graph AND n.place <= :most",
-        collection=collection, document=document, most=MOST_EQUAL_VECTORS,
+        document=document, most=MOST_EQUAL_VECTORS,
     )  # fmt: skip
     session.run(
         "UPDATE localcrag.term_counts SET chunks = term_counts.chunks - gone.number FROM (SELECT t.lexeme, count(*) "
         "AS number FROM localcrag.chunks c, unnest(c.search) t WHERE c.collection_id = :collection "
         "AND c.document_id = :document GROUP BY t.lexeme) gone "
         "WHERE term_counts.collection_id = :collection AND term_counts.term = gone.lexeme",
-        collection=collection, document=document,
-    )  # fmt: skip
+        document=document,
+    )
     delete = "DELETE FROM localcrag.term_counts WHERE collection_id = :collection AND chunks <= 0"
-    session.run(delete, collection=collection)
-    _count(session, collection, document, "-")
+    session.run(delete)
+    _count(session, document, "-")
 
 
-def replace_vectors(session: Session, collection: int, vectors: Mapping[int, Vectors]) -> None:
+def replace_vectors(session: CollectionSession, vectors: Mapping[int, Vectors]) -> None:
     """Replace the vectors of chunks, by chunk id."""
     ids, copies = list(vectors), Counter[int]()
     for at in range(0, len(ids), VECTORS_PER_STATEMENT):
@@ -170,19 +129,19 @@ def replace_vectors(session: Session, collection: int, vectors: Mapping[int, Vec
             "FROM unnest(CAST(:ids AS bigint[]), CAST(:vectors AS text[]), CAST(:numbers AS bigint[]), "
             "CAST(:in_graph AS boolean[])) AS n (id, v, l, g) WHERE chunks.collection_id = :collection "
             "AND chunks.id = n.id",
-            collection=collection, ids=some, vectors=[vector_text(vectors[one]) for one in some], numbers=numbers,
+            ids=some, vectors=[vector_text(vectors[one]) for one in some], numbers=numbers,
             in_graph=in_graph,
         )  # fmt: skip
 
 
-def _count(session: Session, collection: int, document: int, sign: str) -> None:
+def _count(session: CollectionSession, document: int, sign: str) -> None:
     session.run(
         f"UPDATE localcrag.collections SET changes = changes + 1, chunks = collections.chunks {sign} own.chunks, "
         f"words = collections.words {sign} own.words FROM (SELECT count(*) AS chunks, coalesce(sum(words), 0) AS words "
         "FROM localcrag.chunks WHERE collection_id = :collection AND document_id = :document) own "
         "WHERE id = :collection",
-        collection=collection, document=document,
-    )  # fmt: skip
+        document=document,
+    )
 
 
 def likeness(vector: bytes) -> int:
@@ -190,13 +149,13 @@ def likeness(vector: bytes) -> int:
     return int.from_bytes(hashlib.blake2b(vector, digest_size=8).digest(), "big", signed=True)
 
 
-def _in_graph(session: Session, collection: int, numbers: Sequence[int]) -> Counter[int]:
+def _count_in_graph(session: CollectionSession, numbers: Sequence[int]) -> Counter[int]:
     """Return for each of these likenesses the number of its chunks in the graph."""
     rows = session.rows(
         "SELECT likeness, count(*) AS number FROM localcrag.chunks WHERE collection_id = :collection AND in_graph "
         "AND likeness = ANY(CAST(:numbers AS bigint[])) GROUP BY likeness",
-        collection=collection, numbers=sorted(set(numbers)),
-    )  # fmt: skip
+        numbers=sorted(set(numbers)),
+    )
     return Counter({row["likeness"]: row["number"] for row in rows})
 
 
@@ -213,12 +172,10 @@ def vector_from(sent: bytes) -> Vectors:
 
 def _values(one: StoredChunk, language: str) -> tuple[object, ...]:
     chunk = one.chunk
-    rows = [(row.start, row.sheet, row.number) for row in chunk.rows]
     searched = f"{one.front}\n{chunk.text}"
     pairs = stems(searched, language) if language in BIGRAM_LANGUAGES else None
     return (
-        *(chunk.page, chunk.start, chunk.end, chunk.text, chunk.section, chunk.lead, chunk.confidence),
-        *(json.dumps(rows, ensure_ascii=False) if rows else None, one.front, search_language(language)),
+        *(*chunk_values(chunk), one.front, search_language(language)),
         *(None if pairs is None else " ".join(pairs), len(_WORD.findall(searched) if pairs is None else pairs)),
         vector_text(one.vector),
     )

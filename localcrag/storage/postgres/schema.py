@@ -7,6 +7,8 @@ distribute every table by it (docs/guide/postgresql.md).
 
 from __future__ import annotations
 
+import secrets
+
 from localcrag.records.errors import NameRefused, StoreError, UnknownCollection
 from localcrag.storage.postgres.connection import PostgresDatabase, Row, Session
 from localcrag.text.lexicon import ENGLISH, LEXICONS
@@ -19,36 +21,39 @@ UNSTEMMED = "plain"
 """Text search configuration of languages without stems, including those indexed by character pairs."""
 _SNOWBALL = {ENGLISH: "english"} | {code: one.name.lower() for code, one in LEXICONS.items()}
 """PostgreSQL's dictionaries by language. They have no stop words, because a question may consist of nothing else."""
-_DICTIONARIES = "".join(
-    f"""
-CREATE TEXT SEARCH DICTIONARY localcrag.stems_{code} (TEMPLATE = pg_catalog.snowball, Language = {language});
-CREATE TEXT SEARCH CONFIGURATION localcrag.{code} (COPY = pg_catalog.simple);
-ALTER TEXT SEARCH CONFIGURATION localcrag.{code}
-    ALTER MAPPING FOR asciiword, word, hword, hword_part, hword_asciipart, asciihword WITH localcrag.stems_{code};"""
+_DICTIONARIES = [
+    statement
     for code, language in _SNOWBALL.items()
-)
+    for statement in (
+        f"CREATE TEXT SEARCH DICTIONARY localcrag.stems_{code} (TEMPLATE = pg_catalog.snowball, Language = {language})",
+        f"CREATE TEXT SEARCH CONFIGURATION localcrag.{code} (COPY = pg_catalog.simple)",
+        f"""ALTER TEXT SEARCH CONFIGURATION localcrag.{code}
+    ALTER MAPPING FOR asciiword, word, hword, hword_part, hword_asciipart, asciihword WITH localcrag.stems_{code}""",
+    )
+]
 _TERMS = "\n        ".join(
     f"WHEN '{code}' THEN to_tsvector('localcrag.{code}'::regconfig, localcrag.words(t))" for code in LEXICONS
 )
-SCHEMA = rf"""
-CREATE SCHEMA localcrag;
-CREATE TABLE localcrag.about (version integer NOT NULL);
-INSERT INTO localcrag.about VALUES ({VERSION});
-CREATE TEXT SEARCH CONFIGURATION localcrag.{UNSTEMMED} (COPY = pg_catalog.simple);{_DICTIONARIES}
--- As localcrag cuts texts into words elsewhere: letters and digits, whatever stands between them.
-CREATE FUNCTION localcrag.words(t text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN pg_catalog.regexp_replace(normalize(t, NFKC), '[^[:alnum:]]+', ' ', 'g');
--- Without the marks on letters, as SQLite's full text has English.
-CREATE FUNCTION localcrag.bare_words(t text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN localcrag.words(pg_catalog.regexp_replace(normalize(t, NFKD), '[\u0300-\u036f]', '', 'g'));
--- By names, not in a column of type regconfig: a server with one cannot be upgraded by pg_upgrade.
-CREATE FUNCTION localcrag.terms(language text, t text) RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE RETURN
-    CASE language
+SCHEMA = (
+    "CREATE SCHEMA localcrag",
+    "CREATE TABLE localcrag.about (version integer NOT NULL)",
+    f"INSERT INTO localcrag.about VALUES ({VERSION})",
+    f"CREATE TEXT SEARCH CONFIGURATION localcrag.{UNSTEMMED} (COPY = pg_catalog.simple)",
+    *_DICTIONARIES,
+    # As localcrag cuts texts into words elsewhere: letters and digits, whatever stands between them.
+    """CREATE FUNCTION localcrag.words(t text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN pg_catalog.regexp_replace(normalize(t, NFKC), '[^[:alnum:]]+', ' ', 'g')""",
+    # Without the marks on letters, as SQLite's full text has English.
+    r"""CREATE FUNCTION localcrag.bare_words(t text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN localcrag.words(pg_catalog.regexp_replace(normalize(t, NFKD), '[\u0300-\u036f]', '', 'g'))""",
+    # By names, not in a column of type regconfig: a server with one cannot be upgraded by pg_upgrade.
+    f"""CREATE FUNCTION localcrag.terms(language text, t text) RETURNS tsvector LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN CASE language
         {_TERMS}
         WHEN '{UNSTEMMED}' THEN to_tsvector('localcrag.{UNSTEMMED}'::regconfig, localcrag.words(t))
         ELSE to_tsvector('localcrag.{ENGLISH}'::regconfig, localcrag.bare_words(t))
-    END;
-CREATE TABLE localcrag.collections (
+    END""",
+    """CREATE TABLE localcrag.collections (
     id integer PRIMARY KEY,
     name text NOT NULL UNIQUE,
     embedder text NOT NULL,
@@ -60,8 +65,8 @@ CREATE TABLE localcrag.collections (
     changes bigint NOT NULL DEFAULT 0,
     chunks bigint NOT NULL DEFAULT 0,
     words bigint NOT NULL DEFAULT 0
-);
-CREATE TABLE localcrag.documents (
+)""",
+    """CREATE TABLE localcrag.documents (
     collection_id integer NOT NULL REFERENCES localcrag.collections (id) ON DELETE CASCADE,
     id bigint NOT NULL,
     name text NOT NULL,
@@ -77,9 +82,9 @@ CREATE TABLE localcrag.documents (
     language text NOT NULL,
     PRIMARY KEY (collection_id, id),
     UNIQUE (collection_id, name)
-);
-CREATE INDEX documents_by_checksum ON localcrag.documents (collection_id, sha256);
-CREATE TABLE localcrag.chunks (
+)""",
+    "CREATE INDEX documents_by_checksum ON localcrag.documents (collection_id, sha256)",
+    r"""CREATE TABLE localcrag.chunks (
     collection_id integer NOT NULL,
     id bigint NOT NULL,
     document_id bigint NOT NULL,
@@ -105,27 +110,27 @@ CREATE TABLE localcrag.chunks (
     in_graph boolean NOT NULL,
     PRIMARY KEY (collection_id, id),
     FOREIGN KEY (collection_id, document_id) REFERENCES localcrag.documents (collection_id, id) ON DELETE CASCADE
-) PARTITION BY LIST (collection_id);
-CREATE INDEX chunks_of_document ON localcrag.chunks (collection_id, document_id);
-CREATE INDEX chunks_alike ON localcrag.chunks (collection_id, likeness);
-CREATE INDEX chunks_not_in_graph ON localcrag.chunks (collection_id, likeness) WHERE NOT in_graph;
-CREATE INDEX chunks_by_words ON localcrag.chunks USING gin (search);
--- In how many chunks a term is: what BM25 weighs it by.
-CREATE TABLE localcrag.term_counts (
+) PARTITION BY LIST (collection_id)""",
+    "CREATE INDEX chunks_of_document ON localcrag.chunks (collection_id, document_id)",
+    "CREATE INDEX chunks_alike ON localcrag.chunks (collection_id, likeness)",
+    "CREATE INDEX chunks_not_in_graph ON localcrag.chunks (collection_id, likeness) WHERE NOT in_graph",
+    "CREATE INDEX chunks_by_words ON localcrag.chunks USING gin (search)",
+    # In how many chunks a term is: what BM25 weighs it by.
+    """CREATE TABLE localcrag.term_counts (
     collection_id integer NOT NULL REFERENCES localcrag.collections (id) ON DELETE CASCADE,
     term text NOT NULL,
     chunks integer NOT NULL,
     PRIMARY KEY (collection_id, term)
-);
-CREATE INDEX terms_of_none ON localcrag.term_counts (collection_id) WHERE chunks <= 0;
-CREATE TABLE localcrag.originals (
+)""",
+    "CREATE INDEX terms_of_none ON localcrag.term_counts (collection_id) WHERE chunks <= 0",
+    """CREATE TABLE localcrag.originals (
     collection_id integer NOT NULL,
     document_id bigint NOT NULL,
     data bytea NOT NULL,
     PRIMARY KEY (collection_id, document_id),
     FOREIGN KEY (collection_id, document_id) REFERENCES localcrag.documents (collection_id, id) ON DELETE CASCADE
-);
-CREATE TABLE localcrag.scans (
+)""",
+    """CREATE TABLE localcrag.scans (
     collection_id integer NOT NULL,
     document_id bigint NOT NULL,
     page integer NOT NULL,
@@ -136,22 +141,22 @@ CREATE TABLE localcrag.scans (
     in_text integer NOT NULL DEFAULT 0,
     PRIMARY KEY (collection_id, document_id, page),
     FOREIGN KEY (collection_id, document_id) REFERENCES localcrag.documents (collection_id, id) ON DELETE CASCADE
-);
-CREATE TABLE localcrag.document_tags (
+)""",
+    """CREATE TABLE localcrag.document_tags (
     collection_id integer NOT NULL,
     document_id bigint NOT NULL,
     tag text NOT NULL,
     PRIMARY KEY (collection_id, document_id, tag),
     FOREIGN KEY (collection_id, document_id) REFERENCES localcrag.documents (collection_id, id) ON DELETE CASCADE
-);
-CREATE TABLE localcrag.folder_tags (
+)""",
+    """CREATE TABLE localcrag.folder_tags (
     collection_id integer NOT NULL REFERENCES localcrag.collections (id) ON DELETE CASCADE,
     folder text NOT NULL,
     tag text NOT NULL,
     PRIMARY KEY (collection_id, folder, tag)
-);
-CREATE SEQUENCE localcrag.collection_ids AS integer;
-"""
+)""",
+    "CREATE SEQUENCE localcrag.collection_ids AS integer",
+)
 ID_SEQUENCE = "CREATE SEQUENCE localcrag.ids START {start}"
 """SQL of the sequence for ids of documents and chunks. It starts at a random number far above SQLite's ids, so that the
 ids of two databases hardly ever coincide, and an old question cannot show a wrong passage."""
@@ -174,7 +179,10 @@ def ensure_schema(database: PostgresDatabase) -> None:
             session.run("SELECT pg_advisory_xact_lock(:key)", key=_SCHEMA_LOCK)
             # Another program may have created the tables while this one waited for the lock.
             if session.rows("SELECT to_regclass('localcrag.about') AS about")[0]["about"] is None:
-                _create_tables(session)
+                session.run("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
+                for statement in SCHEMA:
+                    session.run(statement)
+                session.run(ID_SEQUENCE.format(start=LEAST_ID + secrets.randbelow(MOST_ID - LEAST_ID)))
     version = database.rows("SELECT version FROM localcrag.about")[0]["version"]
     if version < VERSION:
         raise StoreError(
@@ -212,26 +220,6 @@ def _require_server(database: PostgresDatabase) -> None:
         )
 
 
-def _create_tables(session: Session) -> None:
-    import random  # noqa: PLC0415 - only here
-
-    session.run("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")
-    for statement in SCHEMA.split(";\n"):
-        if statement.strip():
-            session.run(statement)
-    session.run(ID_SEQUENCE.format(start=random.SystemRandom().randrange(LEAST_ID, MOST_ID)))
-
-
-def add_partition(session: Session, collection: int) -> None:
-    """Create the partition for a collection's chunks."""
-    session.run(
-        f"CREATE TABLE localcrag.chunks_{int(collection)} PARTITION OF localcrag.chunks "
-        f"FOR VALUES IN ({int(collection)})"
-    )
-    # Move the vector out of the row, so that rows stay short: the rest is read for every chunk that is compared.
-    session.run(f"ALTER TABLE localcrag.chunks_{int(collection)} ALTER COLUMN vector SET STORAGE EXTERNAL")
-
-
 def add_index(session: Session, collection: int, dimension: int) -> None:
     """Create the HNSW graph of a collection, in half precision; queries compare its results in full precision."""
     session.run(
@@ -261,8 +249,7 @@ def drop_partition(session: Session, collection: int) -> None:
 
 def find_collection(database: PostgresDatabase, name: str) -> Row | None:
     """Return the row of the collection of that name, or None. Raises StoreError."""
-    rows = database.rows("SELECT * FROM localcrag.collections WHERE name = :name", name=name)
-    return rows[0] if rows else None
+    return next(iter(database.rows("SELECT * FROM localcrag.collections WHERE name = :name", name=name)), None)
 
 
 def collection_names(database: PostgresDatabase) -> list[str]:
@@ -308,8 +295,12 @@ def begin_arrival(
             "(nextval('localcrag.collection_ids'), :name, :embedder, :dimension, :created_at, :arriving) RETURNING id",
             name=name, embedder=embedder, dimension=dimension, created_at=created_at, arriving=arriving,
         )  # fmt: skip
-        add_partition(session, row["id"])
-        return int(row["id"])
+        number = int(row["id"])
+        partition = f"CREATE TABLE localcrag.chunks_{number} PARTITION OF localcrag.chunks FOR VALUES IN ({number})"
+        session.run(partition)
+        # Move the vector out of the row, so that rows stay short: the rest is read for every chunk that is compared.
+        session.run(f"ALTER TABLE localcrag.chunks_{number} ALTER COLUMN vector SET STORAGE EXTERNAL")
+        return number
 
 
 def create_index(database: PostgresDatabase, collection: int) -> None:

@@ -1,36 +1,41 @@
-"""Search in a PostgreSQL collection: BM25, pgvector's HNSW graph, and look-ups of chunks."""
+"""Documents of a PostgreSQL collection, and searches by BM25 and pgvector's HNSW graph."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-from localcrag.records.documents import Chunk, Document
+from localcrag.records.documents import StoredChunk
+from localcrag.records.errors import UnknownCollection
+from localcrag.records.ingest import OriginalFile
 from localcrag.records.protocols import Vectors
-from localcrag.storage.collections.chunks import COLUMNS, chunk_from, titles_of
-from localcrag.storage.collections.full_text import rarest
+from localcrag.storage.collections.chunks import COLUMNS, chunk_from, vector_bytes
+from localcrag.storage.collections.engine_choice import EngineChoice
+from localcrag.storage.collections.full_text import MOST_CHUNKS, rarest
 from localcrag.storage.collections.queries import embedder_mismatch
+from localcrag.storage.collections.stored_collection import NAMED, OpenStore, StoredCollection
+from localcrag.storage.files import read_pieces
 from localcrag.storage.postgres.address import PostgresAddress
-from localcrag.storage.postgres.connection import PostgresDatabase, Row
+from localcrag.storage.postgres.connection import CollectionSession, PostgresDatabase, Row
 from localcrag.storage.postgres.rows import (
     DOCUMENTS_QUERY,
-    NAMES_AND_TITLES,
-    collection_row,
-    document_from,
+    put_chunks,
+    release_chunks,
     search_language,
     vector_from,
     vector_text,
 )
 from localcrag.storage.postgres.schema import UNSTEMMED, graph_condition
 from localcrag.text.lexicon import stems
+from localcrag.text.titles import passage_context, title_from_name
 from localcrag.text.words import is_function_word
 
 K1, B = 1.2, 0.75
 """Parameters of BM25, the same as in SQLite's bm25()."""
-MOST_CHUNKS = 2000
-"""Maximum number of chunks with a word. A more frequent word does not tell documents apart, and its look-up is slow."""
 MOST_SCORED_SHARE = 0.2
 """Share of chunks above which a term is not scored: it weighs little, but must be looked up in each chunk."""
 INFINITE_SUM = 1.64493406685
@@ -39,8 +44,8 @@ HIGHEST_RANK = 0.997
 """Rank of a term that is in a chunk 200 times. More occurrences count as 200."""
 MOST_SCORED = 2000
 """Maximum number of chunks to score for a question, as far as its words allow."""
-WITHIN = " AND (CAST(:within AS bigint[]) IS NULL OR {0} = ANY(CAST(:within AS bigint[])))"
-"""SQL condition that restricts rows to the documents :within (NULL: all); {0} is the column with a document's id."""
+WITHIN = " AND (CAST(:within AS bigint[]) IS NULL OR document_id = ANY(CAST(:within AS bigint[])))"
+"""SQL condition that restricts rows to the documents :within (NULL: all)."""
 _WORD = re.compile(r"\w+")
 
 
@@ -118,85 +123,130 @@ IN_COLLECTION = "collection_id = :collection"
 """SQL condition for rows of the collection."""
 
 
-class PostgresChunks:
-    """The chunks of a collection. `name` is its name on this computer; on the server its name may differ."""
+class PostgresDocuments(StoredCollection[CollectionSession]):
+    """The documents of a collection. `name` is its name on this computer; on the server its name may differ."""
 
-    def __init__(
-        self, database: PostgresDatabase, collection: int, name: str, *, embedder: str, dimension: int
-    ) -> None:
-        """Open the collection with that id. Raises UnknownCollection, EmbedderMismatch and StoreError."""
+    documents_query = DOCUMENTS_QUERY
+    column_prefix, value_prefix, condition_prefix = "collection_id, ", ":collection, ", f"{IN_COLLECTION} AND "
+    is_inside = "starts_with(name, :name || '/')"
+    temporary_name = "\x01"  # A PostgreSQL text cannot contain NUL.
+    chunk_vectors = "vector_send(vector) AS vector FROM chunks"
+    new_document = (
+        "INSERT INTO documents (collection_id, id, name, sha256, media_type, pages, text, added_at, dated, title, "
+        "language) VALUES (:collection, nextval('localcrag.ids'), :name, :sha256, :media_type, "
+        "CAST(:pages AS integer), :text, :added_at, :dated, :title, '') RETURNING id"
+    )
+
+    def __init__(self, database: PostgresDatabase, collection: int, name: str) -> None:
         self.database, self.id, self.name = database, collection, name
-        self.embedder, self.dimension = embedder, dimension
-        self._counted: tuple[int, dict[str, int]] | None = None
-        self.row()
 
     @property
     def server(self) -> PostgresAddress:
         """The address of the server's database."""
         return self.database.address
 
-    def documents(self) -> list[Document]:
-        """Return all documents, sorted by name."""
-        rows = self.database.rows(f'{DOCUMENTS_QUERY} ORDER BY d.name COLLATE "C"', collection=self.id)
-        return [document_from(row) for row in rows]
+    def row(self) -> Row:
+        """Return the collection's row. Raises UnknownCollection and StoreError."""
+        for row in self.rows("SELECT * FROM collections WHERE id = :collection"):
+            return row
+        raise UnknownCollection(f"There is no collection “{self.name}” at {self.database.address.at} any more.")
+
+    def rows(self, sql: str, **values: Any) -> list[Row]:
+        """Return the rows of a query, in which :collection is this collection's id. Raises StoreError."""
+        return self.database.rows(sql, collection=self.id, **values)
+
+    @contextmanager
+    def writing(self) -> Iterator[CollectionSession]:
+        """Begin a transaction; see `PostgresDatabase.transaction`. Raises the errors of `row`."""
+        with self.database.transaction(self.id) as session:
+            self.row()
+            yield CollectionSession(session, self.id)
+
+    def put_chunks(self, session: CollectionSession, document: int, chunks: Sequence[StoredChunk]) -> None:
+        """Add chunks to a document that has none, and index them."""
+        put_chunks(session, document, chunks)
+
+    def delete_chunks(self, session: CollectionSession, document: int) -> None:
+        """Remove all chunks of a document."""
+        release_chunks(session, document)
+        session.run(f"DELETE FROM chunks WHERE {IN_COLLECTION} AND document_id = :document", document=document)
+
+    def delete_row(self, session: CollectionSession, name: str) -> bool:
+        """Remove a document; return whether it existed."""
+        rows = session.rows(f"SELECT id FROM documents WHERE {NAMED}", name=name)
+        for row in rows:
+            release_chunks(session, row["id"])
+            session.run(f"DELETE FROM documents WHERE {IN_COLLECTION} AND id = :id", id=row["id"])
+        return bool(rows)
+
+    def index_new_name(self, session: CollectionSession, document: int, name: str, *, titled: bool) -> None:
+        """Re-index the chunks of a document without its own title under its new name, and count the change."""
+        session.run("UPDATE collections SET changes = changes + 1 WHERE id = :collection")
+        if titled:
+            return
+        columns, title = f"{COLUMNS}, {self.chunk_vectors}", title_from_name(name)
+        sql = f"SELECT {columns} WHERE {IN_COLLECTION} AND document_id = :document ORDER BY id"
+        chunks = []
+        for row in session.rows(sql, document=document):
+            front = passage_context(title, row["text"], section=row["section"], lead=row["lead"])
+            chunks.append(StoredChunk(chunk_from(row), front, vector_bytes(vector_from(row["vector"]))))
+        self.delete_chunks(session, document)
+        self.put_chunks(session, document, chunks)
+
+    def read_vector(self, stored: bytes) -> Vectors:
+        """Return a vector, given the column `vector`."""
+        return vector_from(stored)
+
+    def existing(self, names: Iterable[str]) -> set[str]:
+        """Return the names in `names` that belong to documents."""
+        sql = f"SELECT name FROM documents WHERE {IN_COLLECTION} AND name = ANY(CAST(:names AS text[]))"
+        # A PostgreSQL text cannot contain NUL.
+        return {row["name"] for row in self.rows(sql, names=[one for one in names if "\0" not in one])}
+
+
+class PostgresStore(PostgresDocuments, OpenStore[CollectionSession]):
+    """The documents and chunks of a collection that is open with its embedding model."""
+
+    def __init__(
+        self, database: PostgresDatabase, collection: int, name: str, *, embedder: str, dimension: int
+    ) -> None:
+        """Open the collection with that id. Raises UnknownCollection, EmbedderMismatch and StoreError."""
+        super().__init__(database, collection, name)
+        self.embedder, self.dimension = embedder, dimension
+        self._counted: tuple[int, dict[str, int]] | None = None
+        self.row()
+
+    def row(self) -> Row:
+        """Return the collection's row. Raises UnknownCollection, EmbedderMismatch and StoreError."""
+        row = super().row()
+        if (row["embedder"], row["dimension"]) != (self.embedder, self.dimension):
+            raise embedder_mismatch(self.name, row, self.embedder, self.dimension)
+        return row
+
+    def open_index(self, _folder: Path, _engines: EngineChoice) -> PgVectorIndex:
+        """Open the vector index. The server keeps it, so it has no files here."""
+        return PgVectorIndex(self)
+
+    def keep_file(self, session: CollectionSession, document: int, file: OriginalFile) -> None:
+        """Store the file of a document. Raises UnreadableDocument."""
+        data = b"".join(read_pieces(file))
+        session.run("INSERT INTO originals VALUES (:collection, :document, :data)", document=document, data=data)
 
     def chunk_ids(self, within: Collection[int] | None = None) -> list[int]:
         """Return the ids of all chunks, or only of those in the documents `within`, in ascending order."""
-        rows = self._within("SELECT id FROM localcrag.chunks", within, " ORDER BY id")
-        return [row["id"] for row in rows]
+        sql = f"SELECT id FROM chunks WHERE {IN_COLLECTION}{WITHIN} ORDER BY id"
+        return [row["id"] for row in self.rows(sql, within=within_values(within))]
 
     def number_of_chunks(self, within: Collection[int] | None = None) -> int:
         """Return the number of all chunks, or only of those in the documents `within`."""
         if within is None:
-            return int(collection_row(self.database, self.id, self.name)["chunks"])
-        return int(self._within("SELECT count(*) AS number FROM localcrag.chunks", within)[0]["number"])
-
-    def chunks(self, ids: Sequence[int]) -> dict[int, tuple[str, Chunk]]:
-        """Return the document name and the chunk of each id that still exists."""
-        columns = ", ".join(f"c.{one.strip()}" for one in COLUMNS.split(","))
-        rows = self._by_id(f"c.id, {columns}, d.name", ids)
-        return {row["id"]: (row["name"], chunk_from(row)) for row in rows}
-
-    def neighbour(self, chunk_id: int, *, behind: bool) -> tuple[int, Chunk] | None:
-        """Return the previous or (`behind`) next chunk of the same document, with its id, or None."""
-        side, order = (">", "min") if behind else ("<", "max")
-        (row,) = self.rows(
-            f"SELECT {order}(id) AS id FROM localcrag.chunks WHERE {IN_COLLECTION} AND id {side} :id AND document_id = "
-            f"(SELECT document_id FROM localcrag.chunks WHERE {IN_COLLECTION} AND id = :id)",
-            id=chunk_id,
-        )
-        found = self.chunks([row["id"]]) if row["id"] is not None else {}
-        return (row["id"], found[row["id"]][1]) if found else None
-
-    def excerpt(self, chunk_id: int, start: int, end: int) -> str:
-        """Return the characters from `start` to `end` of a chunk's document, or "" if it is gone."""
-        text = "substr(d.text, CAST(:start AS integer), CAST(:length AS integer)) AS excerpt"
-        rows = self._by_id(text, [chunk_id], start=start + 1, length=end - start)
-        return next((str(row["excerpt"]) for row in rows), "")
-
-    def chunks_within(self, chunk_id: int, start: int, end: int) -> list[int]:
-        """Return the ids of the chunks that overlap these characters of a chunk's document, in order."""
-        rows = self.rows(
-            f"SELECT id FROM localcrag.chunks WHERE {IN_COLLECTION} AND document_id = (SELECT document_id FROM "
-            f'localcrag.chunks WHERE {IN_COLLECTION} AND id = :id) AND start < :end AND "end" > :start ORDER BY id',
-            id=chunk_id, start=start, end=end,
-        )  # fmt: skip
-        return [row["id"] for row in rows]
-
-    def dates(self, ids: Sequence[int]) -> dict[int, str]:
-        """Return the date of each chunk's document; documents without a date are left out."""
-        return {row["id"]: row["dated"] for row in self._by_id("c.id, d.dated", ids) if row["dated"] is not None}
-
-    def titles(self, ids: Sequence[int]) -> dict[int, str]:
-        """Return the title of each chunk's document."""
-        documents = self.documents_of(ids)
-        query = f"{NAMES_AND_TITLES} AND id = ANY(CAST(:ids AS bigint[]))"
-        titles = titles_of(self.rows(query, ids=sorted(set(documents.values()))))
-        return {chunk: titles[document] for chunk, document in documents.items() if document in titles}
+            return int(super().row()["chunks"])
+        sql = f"SELECT count(*) AS number FROM chunks WHERE {IN_COLLECTION}{WITHIN}"
+        return int(self.rows(sql, within=within_values(within))[0]["number"])
 
     def vectors(self, ids: Sequence[int]) -> dict[int, Vectors]:
         """Return the stored vector, shape (dimension,), of each id that still exists."""
-        rows = self._by_id("c.id, vector_send(c.vector) AS vector", ids)
+        rows = self.chunk_rows("c.id, vector_send(c.vector) AS vector", ids)
         return {row["id"]: vector_from(row["vector"]) for row in rows}
 
     def full_text(self, question: str, k: int, within: Collection[int] | None = None) -> list[int]:
@@ -226,7 +276,7 @@ class PostgresChunks:
                 # The concatenation with an empty tsvector decompresses the stored one only once per row. OFFSET 0 keeps
                 # the planner from merging the subqueries, which would undo that.
                 "SELECT id, words, search || ''::tsvector AS s FROM localcrag.chunks WHERE collection_id = :collection "
-                f"AND language = :language AND search @@ CAST(:query AS tsquery){WITHIN.format('document_id')} "
+                f"AND language = :language AND search @@ CAST(:query AS tsquery){WITHIN} "
                 "OFFSET 0) c OFFSET 0) ranked ORDER BY score DESC, id LIMIT :k",
                 language=language, query=_query(known, counts), within=within_values(within), k=k,
                 **{f"term_{at}": _quoted(term) for at, term in enumerate(weights)},
@@ -260,34 +310,11 @@ class PostgresChunks:
         rows = self.rows(f"SELECT term, chunks FROM localcrag.term_counts WHERE {wanted}", terms=terms)
         return {row["term"]: row["chunks"] for row in rows}
 
-    def documents_of(self, ids: Sequence[int]) -> dict[int, int]:
-        """Return the document id of each chunk that still exists."""
-        return {row["id"]: row["document_id"] for row in self._by_id("c.id, c.document_id", ids)}
-
-    def number_of_documents(self) -> int:
-        """Return the number of documents."""
-        return int(self.rows(f"SELECT count(*) AS number FROM localcrag.documents WHERE {IN_COLLECTION}")[0]["number"])
-
     def languages(self) -> dict[str, int]:
         """Return the number of documents per language, without unknown ones; counted again only after changes."""
         return {language: number for language, number in self._languages().items() if language}
 
-    def row(self) -> Row:
-        """Return the collection's row. Raises UnknownCollection, EmbedderMismatch and StoreError."""
-        row = collection_row(self.database, self.id, self.name)
-        if (row["embedder"], row["dimension"]) != (self.embedder, self.dimension):
-            raise embedder_mismatch(self.name, row, self.embedder, self.dimension)
-        return row
-
-    def rows(self, sql: str, **values: Any) -> list[Row]:
-        """Return the rows of a query, in which :collection is this collection's id. Raises StoreError."""
-        return self.database.rows(sql, collection=self.id, **values)
-
-    def _within(self, sql: str, within: Collection[int] | None, order: str = "") -> list[Row]:
-        where = WITHIN.format("document_id")
-        return self.rows(f"{sql} WHERE {IN_COLLECTION}{where}{order}", within=within_values(within))
-
-    def _by_id(self, columns: str, ids: Sequence[int], **values: Any) -> list[Row]:
+    def chunk_rows(self, columns: str, ids: Sequence[int], **values: Any) -> list[Row]:
         """Return columns of the chunks (c) with these ids, and of their documents (d), if they still exist."""
         return self.rows(
             f"SELECT {columns} FROM localcrag.chunks c JOIN localcrag.documents d ON (d.collection_id, d.id) = "
@@ -297,7 +324,7 @@ class PostgresChunks:
         )  # fmt: skip
 
     def _languages(self) -> dict[str, int]:
-        changes = int(collection_row(self.database, self.id, self.name)["changes"])
+        changes = int(super().row()["changes"])
         if self._counted is None or self._counted[0] != changes:
             sql = (
                 f"SELECT language, count(*) AS number FROM localcrag.documents WHERE {IN_COLLECTION} GROUP BY language"
@@ -319,16 +346,13 @@ SPARE = 1.25
 class PgVectorIndex:
     """The vector index of one collection."""
 
-    def __init__(self, store: PostgresChunks) -> None:
+    def __init__(self, store: PostgresStore) -> None:
         self._store = store
-        self._changes: int | None = None
         self._crowded: tuple[int, frozenset[int]] | None = None
 
-    def refresh(self) -> bool:
-        """Return whether the collection has changed since the last call. The server itself updates the index."""
-        changes = int(self._store.row()["changes"])
-        changed, self._changes = changes != self._changes, changes
-        return changed
+    def refresh(self) -> None:
+        """Check that the collection is there and has the same embedding model. The server itself updates the index."""
+        self._store.row()
 
     def save(self) -> None:
         """Do nothing: the server saves the index."""
@@ -355,10 +379,10 @@ class PgVectorIndex:
             return []
         row = self._store.row()
         number = row["chunks"] if within is None else self._store.number_of_chunks(within)
-        found = self.in_graph(vector, k, within, row["changes"]) if within is None or number > MOST_COMPARED else []
+        found = self.search_graph(vector, k, within, row["changes"]) if within is None or number > MOST_COMPARED else []
         return found if len(found) >= min(k, number) else self._compared(vector, k, within)
 
-    def in_graph(
+    def search_graph(
         self, vector: Vectors, k: int, within: Collection[int] | None, changes: int
     ) -> list[tuple[int, float]]:
         """Return the chunks that the graph leads to, which may be fewer than `k` even if more exist.
@@ -366,7 +390,7 @@ class PgVectorIndex:
         Chunks that share their vector with one of these, but are not in the graph, are added. `changes` is the
         collection's counter of changes.
         """
-        half, crowded = f"halfvec({self._store.dimension})", self._crowded_after(changes)
+        half, crowded = f"halfvec({self._store.dimension})", self._crowded_likenesses(changes)
         allowed = "(document_id = ANY(CAST(:within AS bigint[])) OR likeness = ANY(CAST(:crowded AS bigint[])))"
         near = self._store.rows(
             "SELECT id, document_id, likeness, -(vector <#> CAST(:vector AS vector)) AS cosine FROM (SELECT id, "
@@ -391,7 +415,7 @@ class PgVectorIndex:
         ]
         return sorted(found, key=lambda one: (-one[1], one[0]))[:k]
 
-    def _crowded_after(self, changes: int) -> frozenset[int]:
+    def _crowded_likenesses(self, changes: int) -> frozenset[int]:
         """Return the likeness of each vector whose chunks are not all in the graph; cached until `changes` grows."""
         if self._crowded is None or self._crowded[0] != changes:
             rows = self._store.rows(
@@ -404,7 +428,7 @@ class PgVectorIndex:
         # MATERIALIZED keeps the planner from searching the graph.
         rows = self._store.rows(
             "WITH own AS MATERIALIZED (SELECT id, -(vector <#> CAST(:vector AS vector)) AS cosine FROM "
-            f"localcrag.chunks WHERE collection_id = :collection{WITHIN.format('document_id')}) "
+            f"localcrag.chunks WHERE collection_id = :collection{WITHIN}) "
             "SELECT id, cosine FROM own ORDER BY cosine DESC, id LIMIT :k",
             vector=vector_text(vector), k=k, within=within_values(within),
         )  # fmt: skip

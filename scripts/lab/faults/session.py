@@ -138,7 +138,7 @@ class Session:
             ),
             shelf=collections.store("default"),
             index=collections.index("default"),
-            transaction=collections._home("default").together,
+            transaction=collections._home("default").transaction,
         )
 
     def _ask(self) -> None:

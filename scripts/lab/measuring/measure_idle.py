@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 
 from localcrag.app.assembly import Assembly
-from localcrag.app.models.lifecycle import free_unloaded
+from localcrag.app.models.lifecycle import free_memory
 from localcrag.app.uploads import uploads_from
 from localcrag.settings import load
 
@@ -43,7 +43,7 @@ def main() -> None:
             warm, loaded = _asked(assembly), megabytes()
             assembly.models.unload()
             untrimmed = megabytes()
-            free_unloaded()
+            free_memory(unloaded=True)
             away, start = megabytes(), time.monotonic()
             assembly.parts(assembly.settings)
             loading = time.monotonic() - start

@@ -27,8 +27,7 @@ from localcrag.settings import load
 from localcrag.storage.postgres import schema
 from localcrag.storage.postgres.address import parse_postgres
 from localcrag.storage.postgres.connection import PostgresDatabase
-from localcrag.storage.postgres.document_store import PostgresStore
-from localcrag.storage.postgres.search import PgVectorIndex
+from localcrag.storage.postgres.search import PgVectorIndex, PostgresStore
 from localcrag.text.words import content_words
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2]))  # scripts/, where the package `lab` is

@@ -30,10 +30,10 @@ from localcrag.runs.recording import Recording
 from localcrag.settings import load
 from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.collections.folder_store import FolderStore
-from localcrag.storage.collections.queries import documents_of
 from localcrag.storage.database import Database
 from localcrag.text.places import place_name, visible_name
 from tests.support.desk import ANSWERABLE, DOCUMENT, Desk
+from tests.support.stored_documents import documents_of
 
 OTHER, ALSO = "z/copy.txt", "rules.txt (also as z/copy.txt)"
 
@@ -164,9 +164,9 @@ def test_what_names_mean_is_what_is_found_among_the_names_of_all_documents(tmp_p
     settings = CurrentSettings(load(data_dir=tmp_path))
     named = DocumentNames(settings, database, CollectionLocator(settings, database))
     for one in [*called, "gone.txt", "a.txt/", ""]:
-        assert named.meant([one]) == meant_of_all(database, sorted(documents), [one])
+        assert named.resolve([one]) == meant_of_all(database, sorted(documents), [one])
     many = draw.sample([*called, "gone.txt"], 9)
-    assert named.meant(many) == meant_of_all(database, sorted(documents), many)
+    assert named.resolve(many) == meant_of_all(database, sorted(documents), many)
 
 
 def test_a_name_is_looked_for_without_reading_the_list_of_documents(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_a_name_is_looked_for_without_reading_the_list_of_documents(tmp_path: Pa
     named = DocumentNames(settings, database, CollectionLocator(settings, database))
     asked: list[str] = []
     database._connection.set_trace_callback(asked.append)
-    assert named.own(["b.txt", "a.txt", "gone.txt"]) == ["a.txt", "gone.txt"]
+    assert named.own_names(["b.txt", "a.txt", "gone.txt"]) == ["a.txt", "gone.txt"]
     database._connection.set_trace_callback(None)
     plans = [database.rows(f"EXPLAIN QUERY PLAN {sql}") for sql in asked if sql.startswith("SELECT")]
     read = [

@@ -52,7 +52,7 @@ def asked(assembly: Assembly, question: str, collection: str) -> Run:
 
 
 def held(assembly: Assembly, collection: str) -> list[object]:
-    home = assembly.collections.homes.of(collection)
+    home = assembly.collections.homes.locate(collection)
     return [home.stored(one.name) for one in home.documents()]
 
 
@@ -61,7 +61,7 @@ def test_a_copy_has_all_that_the_collection_has(assembly: Assembly) -> None:
     *_, last = assembly.collection_copies.copy("one", "again")
     assert (last.done, last.total) == (3, 3)
     assert held(assembly, "again") == held(assembly, "one")
-    assert assembly.collections.tags.by_folder("again") == {"island": ["far"]}
+    assert assembly.collections.tags.folder_tags("again") == {"island": ["far"]}
     assert assembly.collection_settings.preset("again") is Preset.STRICT
     assert "six" in asked(assembly, QUESTION, "again").answer
     assert assembly.collections.page_picture("boat.pdf", 2, collection="again")
@@ -114,7 +114,7 @@ def test_a_file_brings_a_collection_to_another_data_folder(assembly: Assembly, t
         (*_, (name, _)) = other.collection_copies.import_file(file)
         assert name == "one"
         assert held(other, "one") == held(assembly, "one")
-        assert other.collections.tags.by_folder("one") == {"island": ["far"]}
+        assert other.collections.tags.folder_tags("one") == {"island": ["far"]}
         assert "six" in asked(other, QUESTION, "one").answer
         assert other.collections.page_picture("boat.pdf", 1, collection="one")
         with pytest.raises(NameRefused, match="already"):
@@ -144,7 +144,7 @@ def test_a_collection_in_a_server_is_merged_copied_and_exported(
     assert "noon" in found["island/ferry (two).txt"]
     merged = assembly.collection_copies.merge("one", "again")
     assert (merged.documents, len(merged.same)) == (1, 3)
-    assert assembly.collections.homes.of("again").server is None
+    assert assembly.collections.homes.locate("again").server is None
     assert assembly.collections.names() == ["again", "third"]
 
 

@@ -60,10 +60,10 @@ def beside(database: Database, going: Going) -> SecureDeletion:
 def test_nothing_is_done_as_long_as_nothing_has_changed(database: Database) -> None:
     overwriting = beside(database, Going())
     change(database, "the quormvellity is kept")
-    assert not overwriting.look()
+    assert not overwriting.overwrite_if_due()
     change(database, "the lamp is kept")
-    assert overwriting.look()
-    assert not overwriting.look()
+    assert overwriting.overwrite_if_due()
+    assert not overwriting.overwrite_if_due()
 
 
 def test_a_question_is_waited_for_however_long_it_takes(database: Database) -> None:
@@ -71,11 +71,11 @@ def test_a_question_is_waited_for_however_long_it_takes(database: Database) -> N
     overwriting = beside(database, going)
     change(database, "the quormvellity is kept")
     change(database, "the lamp is kept")
-    assert not overwriting.look()
+    assert not overwriting.overwrite_if_due()
     going.now = 10 * LONGEST_WAIT
-    assert not overwriting.look()
+    assert not overwriting.overwrite_if_due()
     going.asked = False
-    assert overwriting.look()
+    assert overwriting.overwrite_if_due()
 
 
 def test_files_that_are_added_are_waited_for_but_not_for_ever(database: Database) -> None:
@@ -83,11 +83,11 @@ def test_files_that_are_added_are_waited_for_but_not_for_ever(database: Database
     overwriting = beside(database, going)
     change(database, "the quormvellity is kept")
     change(database, "the lamp is kept")
-    assert not overwriting.look()
+    assert not overwriting.overwrite_if_due()
     going.now = LONGEST_WAIT - 1
-    assert not overwriting.look()
+    assert not overwriting.overwrite_if_due()
     going.now = LONGEST_WAIT
-    assert overwriting.look()
+    assert overwriting.overwrite_if_due()
 
 
 def test_it_rests_many_times_as_long_as_it_took(database: Database) -> None:
@@ -95,14 +95,14 @@ def test_it_rests_many_times_as_long_as_it_took(database: Database) -> None:
     overwriting = beside(database, going)
     change(database, "the quormvellity is kept")
     change(database, "the lamp is kept")
-    assert overwriting.look()
+    assert overwriting.overwrite_if_due()
     going.takes = 0.0
     change(database, "the oar is kept")
-    assert not overwriting.look()
+    assert not overwriting.overwrite_if_due()
     going.now += 49
-    assert not overwriting.look()
+    assert not overwriting.overwrite_if_due()
     going.now += 1
-    assert overwriting.look()
+    assert overwriting.overwrite_if_due()
 
 
 def test_what_is_left_when_the_app_is_closed_is_done_at_the_end(database: Database) -> None:

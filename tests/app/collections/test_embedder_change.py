@@ -67,7 +67,7 @@ def test_a_collection_is_asked_by_its_old_vectors_until_all_new_ones_are_there(t
     add(assembly, tmp_path / "ships.md", sections)
     chunks = assembly.collections.store().number_of_chunks()
     assert chunks > EMBED_BATCH
-    queries.set_embedder(assembly.database, "default", embedder.name)
+    queries.choose(assembly.database, "default", embedder=embedder.name)
     assert assembly.collections.embedders.to_reindex() == ["default"]
     steps = assembly.collections.reindex()
     while next(steps)[0] < EMBED_BATCH:
@@ -101,11 +101,11 @@ def test_what_was_stopped_or_chosen_is_gone_on_with_and_a_choice_meanwhile_count
     embedders = assembly.collections.embedders
     before = embedders.name_of("default")
     assert embedders.pending() == []
-    queries.set_embedder(assembly.database, "default", embedder.name)
+    queries.choose(assembly.database, "default", embedder=embedder.name)
     assert embedders.pending() == ["default"]
     steps = embedders.reindex("default")
     next(steps)
-    queries.set_embedder(assembly.database, "default", None)
+    queries.choose(assembly.database, "default", embedder=None)
     assert list(steps) == [(1, 1)]
     assert (embedders.name_of("default"), embedders.pending()) == (before, [])
     assert assembly.database.rows("SELECT count(*) FROM new_vectors")[0][0] == 0
@@ -118,7 +118,7 @@ def test_another_process_that_embedded_it_anew_is_noticed(tmp_path: Path) -> Non
     add(one, tmp_path / "tarn.txt", "The quillwort grows in the tarn above the village.")
     assert asked(one).passages
     other = opened(data, embedder)
-    queries.set_embedder(other.database, "default", embedder.name)
+    queries.choose(other.database, "default", embedder=embedder.name)
     for _ in other.collections.reindex():
         pass
     other.close()
@@ -137,7 +137,7 @@ def test_scans_are_read_in_a_collection_with_an_embedder_of_its_own(
     data, embedder = started_before(tmp_path / "data"), Counting()
     assembly = opened(data, embedder)
     assembly.collections.new("own")
-    queries.set_embedder(assembly.database, "own", embedder.name)
+    queries.choose(assembly.database, "own", embedder=embedder.name)
     for _ in assembly.collections.reindex("own"):
         pass
     (tmp_path / "tarn.txt").write_text("The quillwort grows in the tarn above the village.")

@@ -103,8 +103,10 @@ def test_a_document_is_tagged_deleted_and_forgotten_by_any_of_its_names(desk: Fo
     desk.sync()
     collections, document_deletion = desk.assembly.collections, desk.assembly.document_deletion
     other = "z/copy of shed.md"
-    assert collections.named.meant([other, "shed.md"], desk.collection) == [ResolvedName("shed.md", (other,))]
-    assert collections.named.meant(["nowhere.md"], desk.collection) == [ResolvedName("nowhere.md")]
+    assert collections.document_names.resolve([other, "shed.md"], desk.collection) == [
+        ResolvedName("shed.md", (other,))
+    ]
+    assert collections.document_names.resolve(["nowhere.md"], desk.collection) == [ResolvedName("nowhere.md")]
     collections.tags.change([other], put=["garden"], collection=desk.collection)
     assert [one.tags for one in collections.documents(desk.collection)] == [(), ("garden",)]
     assert document_deletion.verify(other, desk.collection).places
@@ -222,7 +224,7 @@ def test_a_collection_in_postgresql_follows_a_folder_as_one_here_does(
     desk.bind(GoneFilePolicy.REMOVE)
     for _ in desk.assembly.collections.moving.move(desk.collection, postgres.new()):
         pass
-    assert desk.assembly.collections.homes.of(desk.collection).server
+    assert desk.assembly.collections.homes.locate(desk.collection).server
     assert desk.sync() == [("added", "cellar/boiler.txt"), ("added", "shed.md"), ("same", "z/copy of shed.md")]
     run = desk.ask(QUESTION, Restriction(documents=("z/copy of shed.md",)))
     assert "80 euros" in run.answer
@@ -449,7 +451,7 @@ def test_what_cannot_be_followed_is_refused_with_a_sentence(desk: FolderDesk, tm
     with pytest.raises(FolderError, match=f"“{desk.collection}” already watches"):
         desk.folders.bind(desk.folder, collection="other")
     with pytest.raises(FolderError, match="No collection watches"):
-        desk.folders.named(tmp_path)
+        desk.folders.find_by_path(tmp_path)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="links need rights there")

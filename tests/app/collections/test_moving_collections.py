@@ -63,7 +63,7 @@ def moved(assembly: Assembly, to: str) -> None:
 
 
 def lives_at(assembly: Assembly) -> str:
-    return str(assembly.collections.homes.of("default").server or "")
+    return str(assembly.collections.homes.locate("default").server or "")
 
 
 def said(run: Run) -> tuple[object, ...]:
@@ -177,7 +177,7 @@ def test_documents_whose_move_was_interrupted_are_moved_once_when_it_is_repeated
     collections, address = assembly.collections, postgres.new()
     collections.tags.change(["tarn.txt"], put=["water"])
     names = sorted([*TEXTS, "boat.pdf"])
-    kept = {name: collections.homes.of("default").stored(name) for name in names}
+    kept = {name: collections.homes.locate("default").stored(name) for name in names}
     collections.store("other")
     for _ in collections.moving.move("other" if to_server else "default", address):
         pass
@@ -185,13 +185,13 @@ def test_documents_whose_move_was_interrupted_are_moved_once_when_it_is_repeated
     with pytest.raises(LocalcragError):
         collections.move_documents(names, "default", "other")
     here, there = (
-        {one.name for one in collections.homes.of(collection).documents()} for collection in ("default", "other")
+        {one.name for one in collections.homes.locate(collection).documents()} for collection in ("default", "other")
     )
     assert here | there == set(names)
     fault.end()
     collections.move_documents(names, "default", "other")
-    assert collections.homes.of("default").documents() == []
-    target = collections.homes.of("other")
+    assert collections.homes.locate("default").documents() == []
+    target = collections.homes.locate("other")
     assert [one.name for one in target.documents()] == names
     assert {name: target.stored(name) for name in names} == kept
 
@@ -207,8 +207,8 @@ def test_a_repeated_move_overwrites_no_other_document_of_that_name(
         pass
     with pytest.raises(NameRefused, match=r"already has a document “dam\.txt”"):
         collections.move_documents(["tarn.txt", "dam.txt"], "default", "other")
-    assert [one.name for one in collections.homes.of("other").documents()] == ["dam.txt"]
-    assert len(collections.homes.of("default").documents()) == 4
+    assert [one.name for one in collections.homes.locate("other").documents()] == ["dam.txt"]
+    assert len(collections.homes.locate("default").documents()) == 4
     with pytest.raises(UnknownDocument, match=r"“nothing\.txt”"):
         collections.move_documents(["nothing.txt"], "default", "other")
 
@@ -220,13 +220,13 @@ def test_a_document_that_is_in_both_collections_keeps_the_tags_of_both(
     for _ in assembly.ingest(uploads_from([tmp_path / "in" / "dam.txt"]), "other"):
         pass
     collections.tags.change(["dam.txt"], put=["reservoir"])
-    collections.homes.of("other").tag(["dam.txt"], ["1911"], [])
+    collections.homes.locate("other").tag(["dam.txt"], ["1911"], [])
     for _ in collections.moving.move("other", postgres.new()):
         pass
     collections.move_documents(["dam.txt"], "default", "other")
-    (found,) = collections.homes.of("other").documents()
+    (found,) = collections.homes.locate("other").documents()
     assert found.tags == ("1911", "reservoir")
-    assert "dam.txt" not in {one.name for one in collections.homes.of("default").documents()}
+    assert "dam.txt" not in {one.name for one in collections.homes.locate("default").documents()}
 
 
 def test_a_move_that_is_given_up_leaves_nothing_behind(assembly: Assembly, postgres: PostgresServer) -> None:

@@ -28,13 +28,14 @@ from localcrag.records.run import Chat, TurnState, WebAnswer, WebResult
 from localcrag.runs.labels import Label, LabelKind
 from localcrag.settings import load
 from localcrag.storage.chat_store import ChatStore, delete_turn
-from localcrag.storage.collections import admin, full_text
+from localcrag.storage.collections import full_text
 from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.database import Database
 from localcrag.storage.egress import WebAnswerCache
 from localcrag.storage.label_store import LabelStore, PinStore
 from tests.support.command_line import localcrag
 from tests.support.fakes import FakeEmbedder, FakeScorer
+from tests.support.stored_documents import rename_document
 
 EMBEDDER = FakeEmbedder()
 NAME = "localcrag.sqlite3"
@@ -243,7 +244,7 @@ def renamed_chat(database: Database, word: str) -> None:
 def renamed_document(database: Database, word: str) -> None:
     store = DocumentStore(database, "default", embedder=EMBEDDER.name, dimension=EMBEDDER.dimension)
     put(store, f"{word}.txt", "the heron is kept in Oakham")
-    admin.rename_document(database, "default", f"{word}.txt", "heron.txt")
+    rename_document(database, "default", f"{word}.txt", "heron.txt")
 
 
 def expired_web_answer(database: Database, word: str) -> None:
@@ -278,9 +279,9 @@ def test_what_was_deleted_or_changed_elsewhere_is_in_no_byte_soon_after(
     assert not full_text.has_pending_words(database)
     remove(database, "quormvellity")
     assert holding(tmp_path, "quormvellity"), "the log of writes has it"
-    assert SecureDeletion(database).look()
+    assert SecureDeletion(database).overwrite_if_due()
     assert holding(tmp_path, "quormvellity") == []
-    assert not SecureDeletion(database).look(), "and it is known to be done"
+    assert not SecureDeletion(database).overwrite_if_due(), "and it is known to be done"
     assert store.full_text("Oakham", 3)
     database.close()
 

@@ -21,7 +21,7 @@ from localcrag.records.documents import Chunk, StoredChunk, StoredDocument, Stor
 from localcrag.records.errors import NameRefused, StoreError
 from localcrag.settings import load
 from localcrag.storage.collections import collection_file, document_store
-from localcrag.storage.collections.collection_file import AboutCollection, CollectionWriter
+from localcrag.storage.collections.collection_file import CollectionDescription, CollectionWriter
 from localcrag.storage.collections.queries import collection_names, with_other_embedder
 from localcrag.storage.database import Database
 from tests.support import ROOT
@@ -34,7 +34,7 @@ DOCUMENT = StoredDocument(
     chunks=(StoredChunk(Chunk(1, 0, 10, "lighthouse"), "lease", VECTOR),),
     tags=("contract",), scans=(StoredScan(1, None, None, None, None, False),), original=b"%PDF",
 )  # fmt: skip
-ABOUT = AboutCollection("house", "another", DIMENSION, 0, "precise", "never", {"house": ["home"]})
+ABOUT = CollectionDescription("house", "another", DIMENSION, 0, "precise", "never", {"house": ["home"]})
 
 
 def file_of(folder: Path, *names: str) -> Path:
@@ -81,7 +81,7 @@ def test_others_read_and_write_while_a_collection_is_imported_and_see_nothing_of
     there = ["house"]
     assert seen == [*((done, [], [], []) for done in range(4)), (3, there, there, there)]
     assert [one.name for one in assembly.collections.documents("house")] == ["a.pdf", "b.pdf", "c.pdf"]
-    assert assembly.collections.tags.by_folder("house") == {"house": ["home"]}
+    assert assembly.collections.tags.folder_tags("house") == {"house": ["home"]}
     assert "files" not in rows(assembly)
 
 
@@ -95,7 +95,7 @@ def test_others_read_write_and_delete_while_a_collection_is_copied(assembly: Ass
         other.execute("DELETE FROM documents WHERE name = 'b.pdf'")
         list(steps)
     assert [one.name for one in assembly.collections.documents("again")] == ["a.pdf", "c.pdf"]
-    assert assembly.collections.tags.by_folder("again") == {"house": ["home"]}
+    assert assembly.collections.tags.folder_tags("again") == {"house": ["home"]}
     assert assembly.collections.names() == ["again", "house"]
 
 
@@ -186,7 +186,7 @@ def test_a_copy_that_was_made_meanwhile_has_nothing_of_it_once_it_is_in_use(asse
 
 def test_what_cannot_be_removed_stays_hidden_until_a_start_that_can(tmp_path: Path) -> None:
     database = Database(tmp_path / "localcrag.sqlite3")
-    with suppress(KeyError), collection_file.hidden_collection(database, embedder="x", dimension=4, created_at="2026"):
+    with suppress(KeyError), collection_file.hidden_collection(database, embedder="x", dimension=4):
         with database.transaction() as connection:
             sql = "CREATE TRIGGER kept BEFORE DELETE ON collections BEGIN SELECT raise(ABORT, 'kept'); END"
             connection.execute(sql)

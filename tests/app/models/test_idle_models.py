@@ -73,20 +73,20 @@ def test_they_go_when_nobody_used_them_for_the_time_that_is_set(
     assembly: Assembly, idle: IdleModelUnloader, clock: Clock
 ) -> None:
     clock.goes_on(9)
-    assert not idle.look()
+    assert not idle.unload_if_idle()
     assembly.search(QUESTION)
     clock.goes_on(2)
-    assert not idle.look(), "they were used two minutes ago"
+    assert not idle.unload_if_idle(), "they were used two minutes ago"
     clock.goes_on(9)
-    assert not idle.look()
+    assert not idle.unload_if_idle()
     clock.goes_on(1)
     before = resident(os.getpid())
-    assert idle.look()
+    assert idle.unload_if_idle()
     assert assembly.models.any_unloaded()
     assert before - resident(os.getpid()) > MODELS_AT_LEAST
     assert "unloaded" in assembly.models.describe_hardware()
     clock.goes_on(10)
-    assert not idle.look(), "there is nothing left to put away"
+    assert not idle.unload_if_idle(), "there is nothing left to put away"
 
 
 def test_what_calls_left_free_between_other_things_goes_back_while_they_are_used(
@@ -96,7 +96,7 @@ def test_what_calls_left_free_between_other_things_goes_back_while_they_are_used
     del pieces[::2]
     assembly.search(QUESTION)
     before = resident(os.getpid())
-    assert not idle.look()
+    assert not idle.unload_if_idle()
     assert before - resident(os.getpid()) > len(pieces) * PIECE / 2
 
 
@@ -120,13 +120,13 @@ def test_they_stay_while_an_answer_is_written_however_long_it_takes(
     with closing(assembly.ask(QUESTION)) as recording:
         next(event for event in recording if isinstance(event, AnswerPiece))
         clock.goes_on(100)
-        assert not idle.look()
+        assert not idle.unload_if_idle()
         clock.goes_on(100)
-        assert not idle.look()
+        assert not idle.unload_if_idle()
         assert any(isinstance(event, RunFinished) for event in recording)
     for _ in range(2):  # Where the last step used one, ten minutes begin with the first look.
         clock.goes_on(10)
-        idle.look()
+        idle.unload_if_idle()
     assert assembly.models.any_unloaded()
 
 
@@ -146,21 +146,21 @@ def test_an_answer_that_is_closed_or_let_go_of_keeps_no_model(assembly: Assembly
     llm, asked = assembly.models.llm, [Message("user", "Tell me about ferries.")]
     closed = llm.stream(asked, Decoding(max_tokens=50))
     next(iter(closed))
-    assert assembly.models.in_use()
+    assert assembly.models.is_busy()
     closed.close()
-    assert not assembly.models.in_use()
+    assert not assembly.models.is_busy()
     let_go = llm.stream(asked, Decoding(max_tokens=50))
     next(iter(let_go))
     del let_go
-    assert not assembly.models.in_use()
+    assert not assembly.models.is_busy()
 
 
 def test_nothing_is_put_away_where_the_time_is_zero(assembly: Assembly, idle: IdleModelUnloader, clock: Clock) -> None:
     assembly.change(idle_minutes=0)
     clock.goes_on(100_000)
-    assert not idle.look()
+    assert not idle.unload_if_idle()
     assembly.change(idle_minutes=0.5)
-    assert idle.look()
+    assert idle.unload_if_idle()
 
 
 def test_looking_at_documents_and_deleting_one_loads_nothing(assembly: Assembly) -> None:

@@ -35,7 +35,7 @@ def test_circles_that_came_since_are_freed_and_what_was_there_is_left() -> None:
     lifecycle.free_memory()
     assert later() is None
     assert first() is not None
-    lifecycle.free_unloaded()
+    lifecycle.free_memory(unloaded=True)
     assert first() is None, "as models are that are put away"
     again = weakref.ref(Circle())
     lifecycle.free_memory()
@@ -46,6 +46,6 @@ def test_a_process_that_has_not_settled_is_not_made_to_look_at_everything() -> N
     circle = weakref.ref(Circle())
     lifecycle.free_memory()
     assert circle() is not None
-    lifecycle.free_unloaded()
+    lifecycle.free_memory(unloaded=True)
     assert circle() is None
     assert gc.get_freeze_count() == 0

@@ -70,7 +70,7 @@ def test_a_calibration_is_fitted_applied_to_its_collection_alone_and_undone(
     localcrag: Any, data: Path, towns: Path
 ) -> None:
     question = "In which year was Arvik founded?"
-    own = Assembly(load(data_dir=data)).calibrations.own
+    own = Assembly(load(data_dir=data)).calibrations.default
     before = ask(data, question)
     assert before.thresholds == own.thresholds
 
@@ -131,18 +131,19 @@ def test_a_calibration_is_for_one_model_and_its_weights(tmp_path: Path) -> None:
     mine = Assembly(load(data_dir=tmp_path / "data", relevance=str(copied)))
     how = CalibrationOrigin(criterion="f1", passages=60, relevant=20, questions=12, strips=0, from_use=60, figures={})
     other = dataclasses.replace(
-        assembly.calibrations.own, thresholds=dataclasses.replace(assembly.calibrations.own.thresholds, upper=0.9)
+        assembly.calibrations.default,
+        thresholds=dataclasses.replace(assembly.calibrations.default.thresholds, upper=0.9),
     )
     assembly.calibrations.apply(other, how)
-    assert assembly.calibrations.in_force().thresholds.upper == 0.9
-    assert mine.calibrations.in_force() == assembly.calibrations.own, "another name"
+    assert assembly.calibrations.active().thresholds.upper == 0.9
+    assert mine.calibrations.active() == assembly.calibrations.default, "another name"
     mine.calibrations.apply(other, how)
     weights = copied / "model.safetensors"
     with weights.open("ab") as file:
         file.write(b" ")
     swapped = Assembly(load(data_dir=tmp_path / "data", relevance=str(copied)))
     assert weights_digest(copied) != weights_digest(folder)
-    assert swapped.calibrations.in_force() == assembly.calibrations.own, "other weights of the same name"
+    assert swapped.calibrations.active() == assembly.calibrations.default, "other weights of the same name"
 
 
 def test_a_reranker_behind_a_server_is_warned_of_until_it_is_calibrated(
@@ -172,7 +173,7 @@ def test_labels_from_use_are_fitted_to_and_those_of_another_scorer_are_left_out(
     localcrag: Any, data: Path, towns: Path
 ) -> None:
     assembly = Assembly(load(data_dir=data))
-    own = assembly.calibrations.own.passage
+    own = assembly.calibrations.default.passage
     for number in range(24):
         relevances = [0.9, 0.3, 0.02] if number % 2 else [0.3, 0.1, 0.02]
         run = scored_run(number, relevances, own, collection="default")

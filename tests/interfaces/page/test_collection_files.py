@@ -15,6 +15,7 @@ from playwright.sync_api import Browser, Dialog, Download, Locator, Page, expect
 from localcrag.records.ingest import GoneFilePolicy, KnownFile, Stamp, WatchedFolder
 from localcrag.storage.collections import chunks, queries
 from localcrag.storage.collections.folder_store import FolderStore
+from localcrag.storage.collections.sqlite_collection import SqliteCollection
 from localcrag.storage.database import Database
 from tests.support.app_process import running_app
 from tests.support.first_start import started_before
@@ -50,8 +51,8 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     store.put(number, files)
     with database.transaction() as connection:
         connection.execute("UPDATE collections SET embedder = 'gone-embedder' WHERE name = 'old house'")
-    queries.set_embedder(database, "old house", EMBEDDER)
-    (chunk, _), *_ = chunks.missing_vectors(database, "old house")[0]
+    queries.choose(database, "old house", embedder=EMBEDDER)
+    (chunk, _), *_ = SqliteCollection(database, "old house", Path()).chunk_texts()
     chunks.add_new_vectors(database, EMBEDDER, {chunk: np.full(384, 384**-0.5, dtype=np.float32)})
     database.close()
     return data

@@ -23,22 +23,15 @@ from localcrag.records.ingest import GrowingUploads, IngestEvent, IngestResult, 
 class NoTags:
     """Of no folder. Not real: it stores nothing."""
 
-    def by_folder(self, collection: str) -> dict[str, list[str]]:
+    def folder_tags(self, collection: str) -> dict[str, list[str]]:
         return {}
 
 
-class FakeHome:
-    """A home on this computer."""
-
-    server = None
-
-    def writer(self) -> str:
-        return ""
-
-
 class FakeHomes:
-    def of(self, collection: str) -> FakeHome:
-        return FakeHome()
+    """All collections are on this computer."""
+
+    def on_server(self, collection: str) -> None:
+        return None
 
 
 class FakeOpened:

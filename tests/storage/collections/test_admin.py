@@ -15,14 +15,15 @@ from localcrag.records.passages import Thresholds
 from localcrag.records.run import Run
 from localcrag.settings import load
 from localcrag.storage.chat_store import ChatStore
-from localcrag.storage.collections.admin import delete_collection, move_documents, rename_collection, rename_document
+from localcrag.storage.collections.admin import delete_collection, move_documents, rename_collection
 from localcrag.storage.collections.document_store import DocumentStore
-from localcrag.storage.collections.queries import collection_names, documents_of, preset_of, set_preset
+from localcrag.storage.collections.queries import choose, collection_names, preset_of
 from localcrag.storage.collections.sqlite_collection import SqliteCollection
 from localcrag.storage.collections.vector_index import ChunkIndex
 from localcrag.storage.database import Database
 from localcrag.storage.run_store import RunStore
 from tests.support.fakes import FakeEmbedder
+from tests.support.stored_documents import documents_of, rename_document
 
 EMBEDDER = FakeEmbedder()
 
@@ -52,8 +53,8 @@ def found(index: ChunkIndex, store: DocumentStore, text: str) -> list[str]:
 
 def test_a_collection_takes_everything_that_is_its_own_to_its_new_name(database: Database) -> None:
     shelf(database, "work", "tower")
-    set_preset(database, "work", Preset.FAST)
-    set_preset(database, "travel", Preset.GENERAL)  # of a collection that is gone
+    choose(database, "work", preset=Preset.FAST)
+    choose(database, "travel", preset=Preset.GENERAL)  # of a collection that is gone
     chats, runs = ChatStore(database), RunStore(database)
     chat = chats.begin("work")
     runs.save(
@@ -73,7 +74,7 @@ def test_a_collection_takes_everything_that_is_its_own_to_its_new_name(database:
 def test_a_deleted_collection_is_gone_with_its_documents(database: Database) -> None:
     shelf(database, "work", "tower")
     shelf(database, "other", "bridge")
-    set_preset(database, "work", Preset.FAST)
+    choose(database, "work", preset=Preset.FAST)
     delete_collection(database, "work")
     assert collection_names(database) == ["other"]
     assert preset_of(database, "work") is None

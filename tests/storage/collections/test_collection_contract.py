@@ -22,6 +22,7 @@ from localcrag.records.documents import (
 from localcrag.records.errors import NameRefused, StoreError, UnknownCollection, UnknownDocument, UnreadableDocument
 from localcrag.records.ingest import OriginalFile
 from localcrag.storage.collections.engine_choice import EngineChoice
+from localcrag.storage.postgres.collection import PostgresCollection
 from localcrag.storage.protocol import Store
 from localcrag.text.places import SheetRow
 from tests.support.fakes import FakeEmbedder
@@ -63,8 +64,8 @@ def test_of_names_those_that_documents_have_are_told(homes: Homes) -> None:
         put(store, name, "x")
     put(homes.store("another"), "other.txt", "x")
     wanted = ["Räum.txt", "lease.txt", "LEASE.txt", "other.txt", "box.zip", "%", "", "a\0b", "lease.txt"]
-    assert home.names.there(wanted) == {"lease.txt", "Räum.txt"}
-    assert home.names.there([]) == set()
+    assert home.existing(wanted) == {"lease.txt", "Räum.txt"}
+    assert home.existing([]) == set()
 
 
 def test_tags_are_of_documents_and_of_folders_now_and_later(homes: Homes) -> None:
@@ -94,7 +95,7 @@ def test_scanned_pages_wait_are_read_and_get_into_the_text(homes: Homes) -> None
     (document,) = scans.documents()
     assert (document.waiting, document.recognised) == (2, 0)
     assert scans.waiting(document) == [1, 2]
-    assert home.has_pages_to_recognise()
+    assert not isinstance(home, PostgresCollection) or home.has_pages_to_recognise()
     scans.keep(document, 1, READ, 0.5)
     scans.record_failure(document, 2, "No letters.")
     assert (scans.waiting(document), scans.read(document)) == ([], {1: READ})
@@ -108,7 +109,7 @@ def test_scanned_pages_wait_are_read_and_get_into_the_text(homes: Homes) -> None
         title="Notice", pages=[1],
     )  # fmt: skip
     assert scans.documents() == []
-    assert not home.has_pages_to_recognise()
+    assert not (isinstance(home, PostgresCollection) and home.has_pages_to_recognise())
     assert (scans.text(document), home.text("scan.pdf")) == (text, text)
     assert store.full_text("Keller", 5) == store.chunk_ids()
     (document,) = home.documents()
@@ -157,8 +158,10 @@ def test_a_file_that_is_another_than_was_read_is_not_kept_nor_its_text(
     assert homes.home().texts() == {"a.pdf": "before"}
 
 
+@pytest.mark.parametrize("homes", ["postgres"], indirect=True)
 def test_vectors_of_another_embedder_take_the_place_of_all_or_of_none(homes: Homes) -> None:
     store, home = homes.store(), homes.home()
+    assert isinstance(home, PostgresCollection)
     put(store, "a.txt", "one", "another one")
     texts = home.chunk_texts()
     assert [text.rpartition("\n")[2] for _, text in texts] == ["one", "another one"]
@@ -203,17 +206,19 @@ def test_a_store_opens_the_index_of_its_collection(homes: Homes, tmp_path: Path)
     store = homes.store()
     put(store, "a.txt", "The deposit is paid in three parts.", "Bicycles stay in the cellar.")
     index = store.open_index(tmp_path, EngineChoice())
-    assert index.refresh()
+    index.refresh()
     assert index.is_consistent()
     (found, _cosine), *_ = index.nearest(FakeEmbedder().embed(["Bicycles stay in the cellar."])[0], 1)
     assert store.chunks([found])[found][1].text == "Bicycles stay in the cellar."
 
 
+@pytest.mark.parametrize("homes", ["postgres"], indirect=True)
 def test_a_deleted_document_leaves_nothing_in_the_tables_of_a_server(homes: Homes) -> None:
     store, home = homes.store(), homes.home()
+    assert isinstance(home, PostgresCollection)
     put(store, "a.txt", "Nine purple herons slept here.")
     marks = [ResidueSignature("“purple herons”", (b"purple herons",))]
-    assert {one.table for one in home.tables_containing(marks)} == ({"documents", "chunks"} if home.server else set())
+    assert {one.table for one in home.tables_containing(marks)} == {"documents", "chunks"}
     store.delete("a.txt")
     home.vacuum()
     assert home.tables_containing(marks) == []
@@ -234,7 +239,7 @@ def test_documents_take_each_others_names_and_one_in_the_way_is_replaced(homes: 
     for name in ("a.txt", "b.txt", "c.txt", "box.zip/a.txt", "box.zipped"):
         put(store, name, f"Text of {name}.")
     ids = {one.name: one.id for one in home.documents()}
-    home.names.rename_all({"a.txt": "b.txt", "b.txt": "a.txt", "box.zip/a.txt": "c.txt", "gone": "d.txt"})
+    home.rename_all({"a.txt": "b.txt", "b.txt": "a.txt", "box.zip/a.txt": "c.txt", "gone": "d.txt"})
     assert {one.name: one.id for one in home.documents()} == {
         "a.txt": ids["b.txt"], "b.txt": ids["a.txt"], "c.txt": ids["box.zip/a.txt"], "box.zipped": ids["box.zipped"],
     }  # fmt: skip
@@ -245,7 +250,7 @@ def test_documents_are_found_by_their_content_and_with_those_that_came_within_th
     store, home = homes.store(), homes.home()
     for name in ("mail.eml", "mail.eml/plan.pdf", "mail.eml.txt", "mail"):
         put(store, name, "A letter.")
-    assert home.names.within("mail.eml") == ["mail.eml", "mail.eml/plan.pdf"]
-    assert home.names.within("nothing") == []
-    assert home.names.find_by_checksum("mail") == "mail"  # `put` has the name for the checksum
-    assert home.names.find_by_checksum("none") is None
+    assert home.names_within("mail.eml") == ["mail.eml", "mail.eml/plan.pdf"]
+    assert home.names_within("nothing") == []
+    assert home.twin("mail") == "mail"  # `put` has the name for the checksum
+    assert home.twin("none") is None

@@ -17,7 +17,7 @@ import pytest
 from localcrag.records.documents import Chunk, StoredChunk, StoredDocument, StoredScan
 from localcrag.records.errors import StoreError
 from localcrag.storage.collections import collection_file
-from localcrag.storage.collections.collection_file import AboutCollection, CollectionReader, CollectionWriter
+from localcrag.storage.collections.collection_file import CollectionDescription, CollectionReader, CollectionWriter
 from localcrag.text.places import SheetRow
 
 DIMENSION = 4
@@ -31,10 +31,10 @@ DOCUMENT = StoredDocument(
     chunks=(StoredChunk(Chunk(1, 0, 9, "Die Miete", "Teil 1", None, 0.5, (SheetRow(0, "A", 2),)), "Miete", VECTOR),),
     tags=("contract",), scans=(StoredScan(2, SCANNED, 0.9, 1.0, None, True),), original=b"%PDF \x00\xff",
 )  # fmt: skip
-ABOUT = AboutCollection("house", "all-minilm-l6-v2", DIMENSION, 1, None, "never", {"house": ["home"]})
+ABOUT = CollectionDescription("house", "all-minilm-l6-v2", DIMENSION, 1, None, "never", {"house": ["home"]})
 
 
-def write(path: Path, *documents: StoredDocument, about: AboutCollection = ABOUT) -> Path:
+def write(path: Path, *documents: StoredDocument, about: CollectionDescription = ABOUT) -> Path:
     with closing(CollectionWriter(path)) as writer:
         for one in documents:
             writer.add(one)

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from localcrag.records.documents import Chunk
-from localcrag.storage.collections.admin import move_documents, rename_document
+from localcrag.storage.collections.admin import move_documents
 from localcrag.storage.collections.document_store import DocumentStore
 from localcrag.storage.database import Database
 from localcrag.storage.protocol import Store
 from tests.support.fakes import FakeEmbedder
 from tests.support.homes import Homes
 from tests.support.other_languages import LEASES
+from tests.support.stored_documents import rename_document
 
 pytestmark = pytest.mark.contract
 

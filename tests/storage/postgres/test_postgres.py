@@ -22,8 +22,7 @@ from localcrag.storage.postgres import schema
 from localcrag.storage.postgres.address import PostgresAddress, parse_postgres
 from localcrag.storage.postgres.collection import PostgresCollection
 from localcrag.storage.postgres.connection import PostgresDatabase
-from localcrag.storage.postgres.document_store import PostgresStore
-from localcrag.storage.postgres.search import PgVectorIndex
+from localcrag.storage.postgres.search import PgVectorIndex, PostgresStore
 from tests.support.command_line import as_process
 from tests.support.fakes import FakeEmbedder
 from tests.support.postgres import PostgresServer, a_server, opened
@@ -113,14 +112,14 @@ def test_several_documents_go_in_together_and_what_fails_of_them_undoes_itself_a
             put(store, "b.txt", "b")
             session.run("SELECT 1 / 0")
 
-    with home.together():
+    with home.transaction():
         put(store, "a.txt", "a")
         with pytest.raises(StoreError, match="division by zero"):
             fails()
         put(store, "c.txt", "c")
         assert store.twin("a.txt", "x") == "a.txt"
         assert PgVectorIndex(store).nearest(FakeEmbedder().embed(["a"])[0], 1)
-    with pytest.raises(StoreError, match="division by zero"), home.together():
+    with pytest.raises(StoreError, match="division by zero"), home.transaction():
         fails()
     assert [one.name for one in store.documents()] == ["a.txt", "c.txt"]
     assert store.number_of_chunks() == len(store.chunk_ids()) == 2
@@ -141,7 +140,7 @@ def test_the_nearest_within_some_documents_are_found(store: PostgresStore, share
     for question in vectors[:50]:
         nearest = {ids[at] for at in np.argsort(-(matrix @ question))[:10]}
         hits += len(nearest & {chunk for chunk, _ in index.nearest(question, 10, some)})
-        graph += len(nearest & {chunk for chunk, _ in index.in_graph(question, 10, some, 0)})
+        graph += len(nearest & {chunk for chunk, _ in index.search_graph(question, 10, some, 0)})
     assert hits == 500
     # What larger collections are asked, of more documents than can be compared one by one.
     assert graph >= 495

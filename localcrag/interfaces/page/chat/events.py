@@ -225,7 +225,7 @@ class ChatEvents:
     def answer_consent(self, where: str, query: str | None = None) -> Values:
         """Send the query to the web, as the person has left it; without one, send nothing."""
         if answering := self._answering(where):
-            answering.consent.say(query)
+            answering.consent.decide(query)
         return card_values(None)
 
     def show_earlier(self, where: str, request: gr.Request) -> Any:

@@ -73,7 +73,7 @@ def launch(
     idle = IdleModelUnloader(assembly.models, assembly.current_settings).begin()
     # If another process is the first instance, later starts hand their files over to that one.
     if own or first.claim():
-        first.tell(InstanceAddress(port, token))
+        first.publish(InstanceAddress(port, token))
     try:
         presence.begin(given, shows=browser)
         with log_file.logged("the page"):

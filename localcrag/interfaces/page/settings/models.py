@@ -157,7 +157,7 @@ class ModelsTab:
         try:
             if key.strip() and address.strip():
                 servers.save_key(address, key)
-            found = servers.look(address)
+            found = servers.discover(address)
         except LocalcragError as error:
             return self.listed(), "", renderers.message(str(error))
         text = _("No model server answers on this computer. Start one, or enter its address.")

@@ -44,7 +44,7 @@ class StorageSettings:
         """Add a backup that was made elsewhere to the list of backups, so that it can be restored."""
         file = Path(given)
         try:
-            backup = self._assembly.storage.take_in(file, file.name)
+            backup = self._assembly.storage.import_backup(file, file.name)
         except LocalcragError as error:
             return None, self.listed(wrong=str(error))
         finally:

@@ -84,7 +84,7 @@ def test_the_models_for_other_languages_are_chosen_together_and_documents_embedd
 
 
 def test_every_list_is_filled_when_the_settings_are_opened(app: App, assembly: Assembly) -> None:
-    assembly.runs.save(scored_run(1, [0.9], assembly.calibrations.own.passage))
+    assembly.runs.save(scored_run(1, [0.9], assembly.calibrations.default.passage))
     figures, gaps, said, storage = handler(app, "SettingsScreen.read")()
     assert "CORRECT" in figures
     assert "lc-" in gaps
@@ -93,7 +93,7 @@ def test_every_list_is_filled_when_the_settings_are_opened(app: App, assembly: A
 
 
 def test_the_thresholds_in_force_are_shown_when_the_fold_is_opened(app: App, assembly: Assembly) -> None:
-    assembly.runs.save(scored_run(1, [0.9], assembly.calibrations.own.passage))
+    assembly.runs.save(scored_run(1, [0.9], assembly.calibrations.default.passage))
     rules = assembly.past_questions.rules()
     upper, lower, policy, picture, changes = handler(app, "ThresholdExplorer.show_active")("default")
     assert (upper, lower, policy) == (rules.upper, rules.lower, rules.policy.value)

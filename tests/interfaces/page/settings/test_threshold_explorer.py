@@ -30,7 +30,7 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A data folder with a hundred questions asked, a few of which cannot be compared."""
     data = tmp_path_factory.mktemp("asked")
     assembly = Assembly(load(data_dir=data))
-    own = assembly.calibrations.own.passage
+    own = assembly.calibrations.default.passage
     chance = random.Random(2)
     for number in range(96):
         best = chance.betavariate(2, 4) if number % 3 else chance.betavariate(5, 2)
