@@ -173,11 +173,16 @@ def _extra_passages(question: str, one: Candidate, done: Computation, context: C
         if not any(overlaps(passage, start, end) for passage in one.passages):
             within = parts.store.chunks_within(chunk_of(one.passages[0]), start, end)
             missing.update(dict.fromkeys(chunk for chunk in within if chunk not in known))
-    wanted = list(missing)[:MAX_EXTRA_PASSAGES]
-    if not wanted:
+    return grade_chunks(question, list(missing)[:MAX_EXTRA_PASSAGES], context)
+
+
+def grade_chunks(question: str, ids: Sequence[int], context: Context) -> tuple[GradedPassage, ...]:
+    """Return chunks that were not retrieved as passages, graded by the reranker, or unscored if it fails."""
+    if not ids:
         return ()
+    parts = context.parts
     (vector,) = parts.embedder.embed_questions([question])
-    found = chunk_passages(wanted, question, vector, parts.store)
+    found = chunk_passages(ids, question, vector, parts.store)
     screened = injection.screened(found, parts.rules)
     try:
         graded = grading.evaluate(question, screened, scorer=parts.scorer, thresholds=context.thresholds)

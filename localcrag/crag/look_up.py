@@ -10,16 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from localcrag.crag import grading
 from localcrag.crag.answer import layout
+from localcrag.crag.compute import grade_chunks
 from localcrag.crag.context import EVERY_STEP, AskedQuestion, Context, Flow
-from localcrag.crag.references import NEAR, Place, find_place, find_references
+from localcrag.crag.references import Place, find_place, find_references
 from localcrag.crag.refine.refine import recompose
 from localcrag.crag.refine.strips import count_words, passage_strip
-from localcrag.crag.retrieve import chunk_passages
 from localcrag.crag.screen import injection
 from localcrag.records.enums import StripReason
-from localcrag.records.errors import ModelError
 from localcrag.records.events import Answered, LookedUp, StepStarted
 from localcrag.records.passages import GradedPassage, Strip
 from localcrag.text.translation import gettext as _
@@ -49,7 +47,7 @@ def look_up(asked: AskedQuestion, passages: Sequence[GradedPassage], context: Co
         return False
     name = question[place.reference.start : place.reference.end]
     yield StepStarted("look up", _("looking up %(place)s", place=name))
-    parts = _passages_of(place, passages, context)
+    parts = _passages_of(place, question, passages, context)
     strips = tuple(strip for passage in parts for strip in _strips(place, passage))
     evidence, sources = recompose(parts, strips)
     known = {passage.id for passage in passages}
@@ -76,22 +74,16 @@ def _asks_for_text(question: str, place: Place) -> bool:
     return not asked - place.words - content_words(place.text.text)
 
 
-def _passages_of(place: Place, passages: Sequence[GradedPassage], context: Context) -> tuple[GradedPassage, ...]:
+def _passages_of(
+    place: Place, question: str, passages: Sequence[GradedPassage], context: Context
+) -> tuple[GradedPassage, ...]:
     """Return the passages that contain the place; those that were not found before are graded like the others."""
-    parts, start = context.parts, place.text.start
-    end = start + len(_beginning(place.text.text))
-    ids = parts.store.chunks_within(place.chunk_id, start, end)
+    start = place.text.start
+    ids = context.parts.store.chunks_within(place.chunk_id, start, start + len(_beginning(place.text.text)))
     known = {passage.id: passage for passage in passages}
     wanted = [chunk_id for chunk_id in ids if f"chunk-{chunk_id}" not in known]
-    (vector,) = parts.embedder.embed_questions([question_text := place.text.text[:NEAR]])
-    found = chunk_passages(wanted, question_text, vector, parts.store)
-    screened = injection.screened(found, parts.rules)
-    try:
-        graded = grading.evaluate(question_text, screened, scorer=parts.scorer, thresholds=context.thresholds)
-    except ModelError:
-        graded = grading.unscored(screened, thresholds=context.thresholds)  # The failure has been reported already.
-    new = {passage.id: passage for passage in injection.restore_texts(graded, found)}
-    return tuple(one for chunk_id in ids if (one := known.get(f"chunk-{chunk_id}") or new.get(f"chunk-{chunk_id}")))
+    known |= {passage.id: passage for passage in grade_chunks(question, wanted, context)}
+    return tuple(known[name] for chunk_id in ids if (name := f"chunk-{chunk_id}") in known)
 
 
 def _beginning(text: str) -> str:

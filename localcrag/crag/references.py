@@ -227,12 +227,12 @@ def chunks_at_dates(question: str, found: Sequence[Passage], store: ChunkStore, 
 def dates_in(text: str) -> list[Moment]:
     """Return the days and months of a year that a text names, in order; a year or a month alone is none."""
     found: list[Moment] = []
-    at = 0
-    while begin := _WORD_START.search(text, at):
-        at = begin.end() + 1
-        if (known := moment_at(text, begin.start())) and known[0].month and (known[0].year or known[0].day):
+    end = 0
+    for begin in _WORD_START.finditer(text):
+        known = moment_at(text, begin.start()) if begin.start() >= end else None
+        if known and known[0].month and (known[0].year or known[0].day):
             found.append(known[0])
-            at = known[1]
+            end = known[1]
     return found
 
 

@@ -8,7 +8,7 @@ from enum import Enum
 
 from localcrag.crag import reconcile
 from localcrag.crag.answer import generate as prompts
-from localcrag.crag.answer import lead, quotations, verify
+from localcrag.crag.answer import quotations, verify
 from localcrag.crag.answer.generate import Certainty, GenerationTask
 from localcrag.crag.answer.quotations import Quotation
 from localcrag.crag.context import NO_ANSWER, AskedQuestion, Context, Flow
@@ -114,11 +114,11 @@ def _lead_and_source_words(task: GenerationTask, context: Context) -> tuple[str,
     shown, lines = _unreported(task, context), list[Quotation]()
     words = sum(count_words(one.piece.text) for one in shown)
     rows = any(fragment.kind is BlockKind.ROW for one in shown for fragment in one.fragments)
-    if (rows or words > lead.LEAD_WORDS) and not quotations.has_asked_form(shown[0], task.asked.standalone):
+    if (rows or words > quotations.LEAD_WORDS) and not quotations.has_asked_form(shown[0], task.asked.standalone):
         reported = reconcile.quoted_evidence(task.conflicts)
-        lines = [one for one in lead.lead_lines(task, context) if one.piece.n not in reported]
+        lines = [one for one in quotations.lead_lines(task, context) if one.piece.n not in reported]
     quoted = f"{_(SOURCE_WORDS)}\n\n{_source_words(shown, task, context)}"
-    return (lead.render_lines(lines), quoted) if lines else (quoted, "")
+    return (quotations.render_lines(lines), quoted) if lines else (quoted, "")
 
 
 _BEFORE_SOURCE_WORDS = {
@@ -338,11 +338,15 @@ def _rests_on_lead(text: str, task: GenerationTask, context: Context) -> bool:
     If several things are asked for, it has to say what all the best lines say. Of 67 such answers to questions about
     real documents, none was right where the best two lines were not.
     """
-    lines = lead.lead_lines(task, context)
+    lines = quotations.lead_lines(task, context)
     # With the header of a row, whose words a sentence about the row uses.
     words = [" ".join(one.text for one in line.fragments) for line in lines]
     question = task.asked.standalone
-    if lead.asks_several(question) and not asks_yes_or_no(question) and overlap(" ".join(words), text) < LEAD_OVERLAP:
+    if (
+        quotations.asks_several(question)
+        and not asks_yes_or_no(question)
+        and overlap(" ".join(words), text) < LEAD_OVERLAP
+    ):
         return False
     return not lines or overlap(text, words[0]) >= LEAD_OVERLAP
 

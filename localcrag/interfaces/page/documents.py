@@ -34,11 +34,11 @@ from localcrag.interfaces.page.handlers import (
     QUEUED,
     DownloadFiles,
     Tabs,
+    fix_upload_leak,
     release_buttons,
     session,
 )
 from localcrag.interfaces.page.renderers import SERIAL, render
-from localcrag.interfaces.page.steady_blocks import fix_upload_leak
 from localcrag.records.errors import LocalcragError
 from localcrag.records.ingest import GoneFilePolicy
 from localcrag.records.restriction import parent_folders
@@ -154,7 +154,7 @@ class TransferEvents:
         """Import a file as a new collection, and show the result.
 
         Each yield sets the button to None and does not skip it: a skip would replace the component with a new one,
-        which leaves files behind (see steady_blocks.py).
+        which leaves files behind (see `fix_upload_leak`).
         """
         file, name, moved = Path(given), "", TransferProgress(0, 0)
         doing = _("Checking and importing %(name)s", name=file.name)

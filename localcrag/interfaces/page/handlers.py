@@ -1,4 +1,4 @@
-"""Helpers for the page's event handlers: downloads, tabs, options of events, and errors.
+"""Helpers for Gradio: downloads, tabs, options of events, errors, and repairs of what it leaks.
 
 A handler may raise any error: `show_all_errors` has the page show it. The dictionaries (`PARALLEL`, `QUEUED`, …) are
 the options with which events are connected: how many may run at once, and which ones count.
@@ -18,6 +18,10 @@ from typing import Any, Generic, TypeVar
 
 import gradio as gr
 from cachetools import LRUCache
+from gradio.block_function import BlockFunction
+from gradio.data_classes import FileData
+from gradio.state_holder import SessionState
+from gradio.utils import NamedString
 from markupsafe import escape
 
 from localcrag.records.errors import LocalcragError
@@ -137,3 +141,35 @@ def release_buttons(*steps: Any) -> None:
     """Enable pressed buttons again after an event's last step, or after a step that failed."""
     for ended in (*(step.failure for step in steps), steps[-1].then):
         ended(None, None, None, js="() => window.lcRelease()", **PRIVATE)
+
+
+class SteadyBlocks(gr.Blocks):
+    """Blocks whose components keep their ids, so that a tab's state does not grow.
+
+    For each `gr.update` and `gr.skip`, Gradio 6.31 replaces the tab's component with a new one with a new id, and
+    stores the next value under that id. All these values stay as long as the tab's state: a whole chat with each
+    answer.
+    """
+
+    async def postprocess_data(
+        self, block_fn: BlockFunction, predictions: list[Any] | dict[Any, Any], state: SessionState | None
+    ) -> list[Any]:
+        """Return the values to send to the components, and give replaced components the ids of the original ones."""
+        values = await super().postprocess_data(block_fn, predictions, state)
+        if state is not None:
+            for block in block_fn.outputs:
+                # Components that keep state (gr.State) are not replaced by Gradio.
+                if block._id in state and not block.stateful:
+                    state[block._id]._id = block._id
+        return values
+
+
+def fix_upload_leak(*uploads: gr.File | gr.UploadButton) -> None:
+    """Make components pass on only the paths of dropped files: Gradio 6.31 leaves an empty file behind for each."""
+    for one in uploads:
+        # A subclass would be the usual way, but Gradio would write a stub file for it next to this module.
+        vars(one)["_process_single_file"] = _path
+
+
+def _path(file: FileData) -> NamedString:
+    return NamedString(file.path)  # type: ignore[no-untyped-call]

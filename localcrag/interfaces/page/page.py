@@ -18,9 +18,8 @@ from localcrag.interfaces.page.chat.chat import ChatColumn, consent_question, un
 from localcrag.interfaces.page.chat.events import ChatComponents, ChatEvents
 from localcrag.interfaces.page.chat.html import empty_chat
 from localcrag.interfaces.page.documents import DocumentEvents, DocumentsColumn, TransferEvents, WatchEvents
-from localcrag.interfaces.page.handlers import PARALLEL, QUEUED, DownloadFiles, show_all_errors
+from localcrag.interfaces.page.handlers import PARALLEL, QUEUED, DownloadFiles, SteadyBlocks, show_all_errors
 from localcrag.interfaces.page.settings.screen import PageLanguage, SettingsScreen
-from localcrag.interfaces.page.steady_blocks import SteadyBlocks
 from localcrag.text import translation
 from localcrag.text.translation import gettext as _
 

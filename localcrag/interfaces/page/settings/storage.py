@@ -13,10 +13,9 @@ from localcrag.app.assembly import Assembly
 from localcrag.app.egress import describe_outgoing, may_leave, outgoing
 from localcrag.app.health import CheckState, search_server
 from localcrag.interfaces.page import renderers
-from localcrag.interfaces.page.handlers import PRIVATE, release_buttons
+from localcrag.interfaces.page.handlers import PRIVATE, fix_upload_leak, release_buttons
 from localcrag.interfaces.page.renderers import render
 from localcrag.interfaces.page.settings.answers import LiveFields
-from localcrag.interfaces.page.steady_blocks import fix_upload_leak
 from localcrag.records.enums import WebMode
 from localcrag.records.errors import LocalcragError
 from localcrag.text.translation import gettext as _
