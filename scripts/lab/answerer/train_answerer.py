@@ -124,7 +124,7 @@ def make(given: argparse.Namespace, path: Path) -> None:
     with closing(Assembly(load(data_dir=given.work / "data"))) as assembly:
         scorer = keeping_scorer(assembly, given.work)
         library = examples.Library(assembly, scorer, asked)
-        llm = getattr(assembly.models.llm, "model", None)
+        llm = getattr(assembly.models.llm, "_model", None)
         assert isinstance(llm, LlamaCpp)  # noqa: S101 - for the type alone
         # The collection contains all passages, even if fewer questions are used.
         learned: list[Learned] = [partial(examples.answering, [row], library) for row in asked[: given.questions]]

@@ -18,7 +18,7 @@ from localcrag.models.llm import LlamaCpp, LookupLlama
 
 def decoding(assembly: Assembly, questions: list[str]) -> Figures:
     """Return the tokens per second of answers from the best two passages, with and without guesses, and differences."""
-    llm, parts = getattr(assembly.models.llm, "model", None), assembly.parts(assembly.settings)
+    llm, parts = getattr(assembly.models.llm, "_model", None), assembly.parts(assembly.settings)
     settings = assembly.settings
     assert isinstance(llm, LlamaCpp)  # noqa: S101 - for the type alone
     ways: dict[str, Callable[..., Iterator[int]]] = {
