@@ -12,6 +12,7 @@ from localcrag.records.protocols import ChunkStore
 from localcrag.tables.values import Moment, moment_at
 from localcrag.text.quantities import MONTHS, comparable_moments
 from localcrag.text.sentences import Span
+from localcrag.text.titles import is_heading
 from localcrag.text.words import content_words, overlap
 
 
@@ -78,10 +79,14 @@ def begins(line: str, reference: Reference) -> int:
     return int(re.match(rf"{start}{bare}(?:[.):\]|]*[ \u00a0\t|]+)(?=\S)", line) is not None)
 
 
+_SUBDIVISION = re.compile(r"[-*•–]|\(?(?:[a-z]{1,3}|\d{1,2})[.)]|\d+(?:\.\d+)+")
+"""Beginning of a part of a clause."""
+
+
 def end_of_place(lines: Sequence[str], first: int, reference: Reference) -> int:
     """Return the number of the line after a place: where the next one of its form, or a section, begins.
 
-    A line is given with the line breaks before it. A note ends with its paragraph or page.
+    A line is given with the line breaks before it.
     """
     number, words = re.escape(reference.number), rf"(?:{_WORDS[reference.kind]})[ \u00a0]*"
     begin = re.compile(rf"(?P<before>\W{{0,4}})(?P<word>{words})?{number}(?P<behind>[.):\]]?)", re.IGNORECASE)
@@ -89,10 +94,15 @@ def end_of_place(lines: Sequence[str], first: int, reference: Reference) -> int:
     before, word, behind = (mark["before"], mark["word"], mark["behind"]) if mark else ("", None, "")
     form = re.sub(r"\d+", r"\\d+", number) if number[0].isdigit() else "[a-z]{1,3}" if number.isalpha() else r"[†‡§¶*]+"
     sibling = re.compile(rf"{re.escape(before)}{words if word else ''}{form}{re.escape(behind)}(?!\w)", re.IGNORECASE)
+    # A note, or a clause that is a paragraph, ends with it; a heading's text has several.
+    line = lines[first].strip()
+    heads = is_heading(line.rstrip(".")) if word else is_heading(line) and not line.endswith(":")
+    one_paragraph = reference.kind is PlaceKind.NOTE or not heads
     for at in range(first + 1, len(lines)):
         line = lines[at].lstrip()
-        is_note_end = reference.kind is PlaceKind.NOTE and ("\f" in lines[at] or "\n\n" in lines[at])
-        if is_note_end or line.startswith("#") or sibling.match(line):
+        breaks = "\f" in lines[at] or "\n\n" in lines[at]
+        ended = one_paragraph and breaks and (reference.kind is PlaceKind.NOTE or not _SUBDIVISION.match(line))
+        if ended or line.startswith("#") or sibling.match(line):
             return at
     return len(lines)
 

@@ -31,7 +31,15 @@ LEASE = """# Lease of Mill House
 
 10.4 This lease follows the laws of Denmark. The courts of Copenhagen decide.
 
-10.5 The parties keep a copy each.
+10.5 The parties keep a copy each:
+
+(a) the tenant at home,
+
+(b) the landlord.
+
+Signed for the landlord
+
+Name:
 """
 PAGES = [
     "# Handbook of the hall\n\nThe hall opens at nine.",
@@ -99,6 +107,13 @@ def test_a_clause_that_is_asked_for_by_its_number_is_quoted(tmp_path: Path) -> N
     assert not run.abstained
 
 
+def test_the_last_clause_ends_with_its_parts(tmp_path: Path) -> None:
+    run = looked_up(desk(tmp_path, lease=LEASE, handbook=PAGES), "What does clause 10.5 of the lease say?")
+    assert "the tenant at home" in run.answer
+    assert "the landlord" in run.answer
+    assert "Signed" not in run.answer
+
+
 def test_a_number_that_no_place_has_is_not_looked_up(tmp_path: Path) -> None:
     events, run = desk(tmp_path, lease=LEASE).ask("What does clause 12.4 of the lease say?")
     assert not any(isinstance(event, LookedUp) for event in events)
@@ -115,4 +130,6 @@ def test_the_row_of_a_date_is_found_and_shown_first(tmp_path: Path) -> None:
     made = desk(tmp_path, weather=LOG, handbook=PAGES, lease=LEASE)
     run = made.ask("What was the weather of the hall on 20 January 2012?")[1]
     assert "2012-01-20" in run.passages[0].text
-    assert "| 2012-01-20 | 2.5 | -0.5 | snow |" in run.answer.partition("In the words of the sources:")[0]
+    shown = run.answer.partition("In the words of the sources:")[0]
+    assert "| 2012-01-20 | 2.5 | -0.5 | snow |" in shown
+    assert shown.count("2012-01-") == 1, "no other day"

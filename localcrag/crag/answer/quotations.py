@@ -129,12 +129,16 @@ def lead_lines(task: GenerationTask, context: Context) -> list[Quotation]:
     passages = {passage.id: passage for passage in injection.screened(task.used, context.parts.rules)}
     kept = [strip for strip in task.refinement.strips if strip.kept and strip.passage in passages]
     scores = _log_odds(question, kept)
+    asked = content_words(comparable_moments(question))
+    named = {at for at, strip in enumerate(kept) if "|" in strip.text and names_row(asked, strip.text)}
     chosen: dict[range, Quotation] = {}
     most, margin = (MOST_LINES_OF_SEVERAL, MARGIN_OF_SEVERAL) if several else (MOST_LINES, MARGIN)
     words, least = 0, -math.inf
     for place in sorted(range(len(kept)), key=lambda place: -scores[place]):
         if scores[place] < least:
             break
+        if named and place not in named and "|" in kept[place].text:
+            continue  # Another row than the question names.
         unit = _unit(kept, place, task)
         more = sum(count_words(kept[at].text) for at in unit)
         if any(place in other for other in chosen) or (chosen and words + more > LEAD_WORDS):
