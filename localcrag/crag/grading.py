@@ -32,6 +32,7 @@ from localcrag.records.passages import GradedPassage, Judgement, Passage, Thresh
 from localcrag.records.protocols import ChunkStore, Scorer, Vectors
 from localcrag.records.run import Message
 from localcrag.records.thresholds import FittedCalibration
+from localcrag.tables.choose import chunk_of
 from localcrag.text.blocks import INTRODUCTION_END, BlockKind, split_blocks
 from localcrag.text.places import shift_rows
 from localcrag.text.sanitize import sanitize
@@ -266,7 +267,7 @@ def complete_list(passage: PassageT, store: ChunkStore) -> PassageT:
     """
     if passage.origin is not Origin.LOCAL:
         return passage
-    own = int(passage.id.removeprefix("chunk-"))
+    own = chunk_of(passage)
     _, chunk = store.chunks([own]).get(own, ("", None))
     if chunk is None or (chunk.start, chunk.end) != (passage.start, passage.end):
         return passage  # The chunk is deleted, or the passage was already completed.

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from localcrag.crag.answer import layout
 from localcrag.crag.compute import grade_chunks
@@ -20,6 +21,7 @@ from localcrag.crag.screen import injection
 from localcrag.records.enums import StripReason
 from localcrag.records.events import Answered, LookedUp, StepStarted
 from localcrag.records.passages import GradedPassage, Strip
+from localcrag.text.sentences import Span
 from localcrag.text.translation import gettext as _
 from localcrag.text.words import blank_out, content_words
 
@@ -45,6 +47,8 @@ def look_up(asked: AskedQuestion, passages: Sequence[GradedPassage], context: Co
     place = find_place(question, passages, context.parts.store)
     if place is None or not _asks_for_text(question, place):
         return False
+    text = _beginning(place.text.text)
+    place = replace(place, text=Span(place.text.start, place.text.start + len(text), text))
     name = question[place.reference.start : place.reference.end]
     yield StepStarted("look up", _("looking up %(place)s", place=name))
     parts = _passages_of(place, question, passages, context)
@@ -78,8 +82,7 @@ def _passages_of(
     place: Place, question: str, passages: Sequence[GradedPassage], context: Context
 ) -> tuple[GradedPassage, ...]:
     """Return the passages that contain the place; those that were not found before are graded like the others."""
-    start = place.text.start
-    ids = context.parts.store.chunks_within(place.chunk_id, start, start + len(_beginning(place.text.text)))
+    ids = context.parts.store.chunks_within(place.chunk_id, place.text.start, place.text.end)
     known = {passage.id: passage for passage in passages}
     wanted = [chunk_id for chunk_id in ids if f"chunk-{chunk_id}" not in known]
     known |= {passage.id: passage for passage in grade_chunks(question, wanted, context)}
@@ -101,7 +104,7 @@ def _strips(place: Place, passage: GradedPassage) -> list[Strip]:
     """Return the part of a place that a passage contains, as a kept strip."""
     begin = passage.start or 0
     start = max(place.text.start - begin, 0)
-    end = min(place.text.start + len(_beginning(place.text.text)) - begin, len(passage.text))
+    end = min(place.text.end - begin, len(passage.text))
     if not passage.text[start:end].strip():
         return []
     fates = (StripReason.BELOW, StripReason.NAMED)

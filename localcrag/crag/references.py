@@ -9,6 +9,7 @@ from enum import Enum
 
 from localcrag.records.passages import Passage
 from localcrag.records.protocols import ChunkStore
+from localcrag.tables.choose import chunk_of
 from localcrag.tables.values import Moment, moment_at
 from localcrag.text.quantities import MONTHS, comparable_moments
 from localcrag.text.sentences import Span
@@ -141,7 +142,7 @@ def find_place(question: str, found: Sequence[Passage], store: ChunkStore) -> Pl
     if not references:
         return None
     for passage in _documents(question, found):
-        chunk_id = int(passage.id.removeprefix("chunk-"))
+        chunk_id = chunk_of(passage)
         text = store.excerpt(chunk_id, 0, LONGEST_TEXT)
         if place := _place_in(text, references, question):
             within = store.chunks(store.chunks_within(chunk_id, place.start, place.start + 1))
@@ -207,7 +208,7 @@ def chunks_at_reference(question: str, found: Sequence[Passage], store: ChunkSto
     if page is None:
         return chunks_at_dates(question, found, store, most)
     best = max(found, key=lambda one: _naming(question, one))
-    documents = store.documents_of([int(best.id.removeprefix("chunk-"))])
+    documents = store.documents_of([chunk_of(best)])
     chunks = store.chunks(store.chunk_ids(frozenset(documents.values())))
     return [chunk_id for chunk_id, (_name, chunk) in chunks.items() if chunk.page == page][:most]
 
@@ -223,7 +224,7 @@ def chunks_at_dates(question: str, found: Sequence[Passage], store: ChunkStore, 
     pattern = re.compile("|".join(map(date_pattern, dates)), re.IGNORECASE)
     lines: list[tuple[float, int, int]] = []
     for passage in _documents(question, found):
-        chunk_id = int(passage.id.removeprefix("chunk-"))
+        chunk_id = chunk_of(passage)
         text = store.excerpt(chunk_id, 0, LONGEST_TEXT)
         for match in pattern.finditer(text):
             start, end = text.rfind("\n", 0, match.start()) + 1, text.find("\n", match.end())

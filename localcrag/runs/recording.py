@@ -258,14 +258,12 @@ def apply(run: Run, event: Event) -> Run:  # noqa: PLR0911, PLR0912  one case pe
         case events.Decided(query, action, policy, rule, cost):
             attempts = (*run.attempts, RetrievalAttempt(query, action, rule, len(run.passages), run.max_relevance))
             changed = dataclasses.replace(run, action=action, policy=policy, rule=rule, attempts=attempts)
-        case events.Computed(computation, rule, passages, strips, evidence, sources, cost):
-            changed = dataclasses.replace(run, action=Action.CORRECT, rule=rule, computation=computation)
-            changed = dataclasses.replace(changed, strips=strips, evidence=evidence, sources=sources)
-            changed = _set_passages(changed, run.passages + passages)
-        case events.LookedUp(rule, passages, strips, evidence, sources, cost):
-            changed = dataclasses.replace(run, action=Action.CORRECT, rule=rule)
-            changed = dataclasses.replace(changed, strips=strips, evidence=evidence, sources=sources)
-            changed = _set_passages(changed, run.passages + passages)
+        case events.Computed(cost=cost) | events.LookedUp(cost=cost):
+            changed = dataclasses.replace(
+                run, action=Action.CORRECT, rule=event.rule, strips=event.strips, evidence=event.evidence,
+                sources=event.sources, computation=event.computation if isinstance(event, events.Computed) else None,
+            )  # fmt: skip
+            changed = _set_passages(changed, run.passages + event.passages)
         case events.Searched(web, passages, cost):
             changed = dataclasses.replace(_set_passages(run, run.passages + passages), web=web)
         case events.Refined(strips, evidence, sources, cost):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from localcrag.records.enums import Grade, Operation, Origin
-from localcrag.records.passages import GradedPassage
+from localcrag.records.passages import GradedPassage, Passage
 from localcrag.records.protocols import ChunkStore
 from localcrag.tables.parse import PAGE_BREAK, Table, Tables, pages_with_columns
 from localcrag.tables.parsed_question import may_meet
@@ -49,7 +49,7 @@ def names_of(document: str, title: str | None, section: str | None) -> list[str]
     return [name for name in (stem, title, section) if name]
 
 
-def chunk_of(passage: GradedPassage) -> int:
+def chunk_of(passage: Passage) -> int:
     """Return the id of the chunk that a passage is, or that it begins with."""
     return int(passage.id.removeprefix("chunk-"))
 

@@ -13,7 +13,7 @@ import dataclasses
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Sequence, Set
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -128,9 +128,9 @@ def lead_lines(task: GenerationTask, context: Context) -> list[Quotation]:
     several = asks_several(question)
     passages = {passage.id: passage for passage in injection.screened(task.used, context.parts.rules)}
     kept = [strip for strip in task.refinement.strips if strip.kept and strip.passage in passages]
-    scores = _log_odds(question, kept)
     asked = content_words(comparable_moments(question))
     named = {at for at, strip in enumerate(kept) if "|" in strip.text and names_row(asked, strip.text)}
+    scores = [score + ROW_LOG_ODDS * (at in named) for at, score in enumerate(_log_odds(question, asked, kept))]
     chosen: dict[range, Quotation] = {}
     most, margin = (MOST_LINES_OF_SEVERAL, MARGIN_OF_SEVERAL) if several else (MOST_LINES, MARGIN)
     words, least = 0, -math.inf
@@ -169,22 +169,22 @@ def asks_several(question: str) -> bool:
     return asks_for_list(question) or asks_how(question) or needs_inference(question) or asks_two_things(question)
 
 
-def _log_odds(question: str, strips: Sequence[Strip]) -> list[float]:
-    """Return how well each strip answers, as its relevance in log-odds plus what its words and numbers add."""
-    asked = content_words(comparable_moments(question))
+def _log_odds(question: str, asked: Set[str], strips: Sequence[Strip]) -> list[float]:
+    """Return how well each strip answers, as its relevance in log-odds plus what its words and numbers add.
+
+    `asked` are the question's content words, with its dates comparable.
+    """
     held = [asked & content_words(comparable_moments(strip.text)) for strip in strips]
     frequency = Counter(word for words in held for word in words)
     weights = {word: math.log((len(strips) + 1) / (frequency[word] + 0.5)) for word in asked}
     total = sum(weights.values()) or 1.0
     numbers = set(_FIGURE.findall(question)) if asks_for_number(question) else None
 
-    def score(strip: Strip, words: set[str]) -> float:
+    def score(strip: Strip, words: Set[str]) -> float:
         share = min(max(strip.relevance, 1e-4), 1 - 1e-4)
         numbered = numbers is not None and not numbers.issuperset(_FIGURE.findall(strip.text))
         named = sum(weights[word] for word in words) / total
-        is_row = "|" in strip.text and names_row(asked, strip.text)
-        added = NUMBER_LOG_ODDS * numbered + WORDS_LOG_ODDS * named + ROW_LOG_ODDS * is_row
-        return math.log(share / (1 - share)) + added
+        return math.log(share / (1 - share)) + NUMBER_LOG_ODDS * numbered + WORDS_LOG_ODDS * named
 
     return [score(strip, words) for strip, words in zip(strips, held, strict=True)]
 
