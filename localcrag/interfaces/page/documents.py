@@ -172,7 +172,7 @@ class TransferEvents:
         number = ngettext("%(num)s document", "%(num)s documents", moved.total)
         known = {"file": file.name, "name": name, "number": number}
         text = _("Imported %(file)s as the collection “%(name)s”: %(number)s.", **known)
-        done = _transfer_html(said=text, anew=name in self._collections.embedders.to_reindex())
+        done = _transfer_html(said=text, needs_reindexing=name in self._collections.embedders.to_reindex())
         yield None, done, gr.update(choices=self._collections.offered(), value=name)
 
     def _imported(self, file: Path) -> Generator[tuple[str, TransferProgress], None, None]:

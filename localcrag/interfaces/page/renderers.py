@@ -110,7 +110,7 @@ def settings_head(*, reload: bool = False) -> str:
     tabs = {"answers": _("Answers"), "web": _("Web"), "models": _("Models"), "data": _("Data"),
             "questions": _("Questions"), "labels": _("Feedback")}  # fmt: skip
     return render(
-        "settings/head.html", tabs=tabs, languages=translation.LANGUAGES, language=translation.language(), anew=reload
+        "settings/head.html", tabs=tabs, languages=translation.LANGUAGES, language=translation.language(), reload=reload
     )
 
 

@@ -80,7 +80,7 @@ class StorageSettings:
             private=may_leave(servers),
             said=text,
             wrong=wrong,
-            anew=reload,
+            reload=reload,
             command=f"localcrag restore FILE --data-dir {shlex.quote(str(folder))}",
         )
 
